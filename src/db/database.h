@@ -1,0 +1,89 @@
+// Database: SQLite behind one writer thread with group commit and a few reader threads.
+// write(): the closure runs on the writer thread inside its own savepoint of a shared transaction; the awaiting
+// coroutine goes on at home after COMMIT has reached the disk (WAL, synchronous=FULL). A closure that throws
+// base::Error is rolled back alone. Load, decide and store in one closure: nobody can come between.
+// read(): the closure runs on a reader thread with a snapshot. No closure may do file, process or network work.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "base/error.h"
+#include "db/sqlite.h"
+#include "rt/pool.h"
+#include "rt/task.h"
+
+namespace lathe::db {
+
+struct CommitStats {
+  std::atomic<std::uint64_t> commits{0}, operations{0}, largest_batch{0}, checkpoint_pages{0};
+};
+
+class Database {
+ public:
+  // Opens or creates, migrates, and after an unclean stop runs integrity_check. A newer schema is refused
+  // (unsupported), a damaged file too (corrupt), each with a hint.
+  static base::Result<std::unique_ptr<Database>> open(const std::filesystem::path& file, rt::Executor& home);
+  ~Database();  // stop()
+  // Commits what is queued, checkpoints, marks the stop as clean, joins the threads.
+  void stop();
+
+  template <class F>
+  rt::Task<std::invoke_result_t<F, Connection&>> write(F work);
+  template <class F>
+  rt::Task<std::invoke_result_t<F, Connection&>> read(F work);
+
+  const CommitStats& stats() const;
+  // Called on the home thread, once, when a commit failed for good (EIO, corruption): the server must stop.
+  void on_fatal(std::function<void(const base::Error&)> callback);
+
+ private:
+  struct Impl;
+  explicit Database(std::unique_ptr<Impl> impl);
+  // `done` is called once, after commit or with the error.
+  using Work = std::move_only_function<void(Connection&)>;
+  using Done = std::move_only_function<void(std::exception_ptr)>;
+  void submit_write(Work work, Done done);
+  void submit_read(Work work, Done done);
+  rt::Executor& home();
+  template <class F>
+  rt::Task<std::invoke_result_t<F, Connection&>> run(void (Database::*submit)(Work, Done), F work);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+template <class F>
+rt::Task<std::invoke_result_t<F, Connection&>> Database::run(void (Database::*submit)(Work, Done), F work) {
+  using T = std::invoke_result_t<F, Connection&>;
+  std::exception_ptr error;
+  std::conditional_t<std::is_void_v<T>, bool, std::optional<T>> value{};
+  co_await rt::ResumeOn{home(), [&](auto resume) {
+    (this->*submit)(
+        [&](Connection& connection) {
+          if constexpr (std::is_void_v<T>) work(connection);
+          else value.emplace(work(connection));
+        },
+        [&error, resume](std::exception_ptr failure) mutable {
+          error = failure;
+          resume();
+        });
+  }};
+  if (error) std::rethrow_exception(error);
+  if constexpr (!std::is_void_v<T>) co_return std::move(*value);
+}
+
+template <class F>
+rt::Task<std::invoke_result_t<F, Connection&>> Database::write(F work) {
+  return run(&Database::submit_write, std::move(work));
+}
+template <class F>
+rt::Task<std::invoke_result_t<F, Connection&>> Database::read(F work) {
+  return run(&Database::submit_read, std::move(work));
+}
+
+}  // namespace lathe::db

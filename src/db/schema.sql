@@ -1,0 +1,145 @@
+-- The database at a glance. A test proves that all migrations together give exactly this.
+-- Times are microseconds since 1970 (UTC), digests are 32-byte blobs, *_json are the JSON forms of wire/.
+
+CREATE TABLE workspaces (
+  name            TEXT PRIMARY KEY,
+  subscription_id TEXT NOT NULL,
+  resource_group  TEXT NOT NULL,
+  created         INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE experiments (
+  id        INTEGER PRIMARY KEY,
+  workspace TEXT NOT NULL REFERENCES workspaces(name),
+  name      TEXT NOT NULL,
+  created   INTEGER NOT NULL,
+  UNIQUE (workspace, name)
+) STRICT;
+
+CREATE TABLE computes (
+  workspace    TEXT NOT NULL REFERENCES workspaces(name),
+  name         TEXT NOT NULL,
+  provider     TEXT NOT NULL,
+  vm_size      TEXT NOT NULL,
+  min_nodes    INTEGER NOT NULL,
+  max_nodes    INTEGER NOT NULL,
+  idle_seconds INTEGER NOT NULL,
+  low_priority INTEGER NOT NULL,
+  created      INTEGER NOT NULL,
+  PRIMARY KEY (workspace, name)
+) STRICT;
+
+CREATE TABLE runs (
+  sequence       INTEGER PRIMARY KEY AUTOINCREMENT,
+  id             TEXT NOT NULL UNIQUE,
+  workspace      TEXT NOT NULL REFERENCES workspaces(name),
+  experiment     TEXT NOT NULL,
+  compute        TEXT NOT NULL,
+  state          TEXT NOT NULL,
+  terminal       INTEGER NOT NULL,
+  generation     INTEGER NOT NULL,
+  spec_json      TEXT NOT NULL,
+  spec_digest    BLOB NOT NULL,      -- same id, same digest: the same submit
+  snapshot       BLOB,
+  attempt        INTEGER NOT NULL,
+  infrastructure_failures INTEGER NOT NULL,
+  user_failures  INTEGER NOT NULL,
+  notes_json     TEXT NOT NULL,
+  error_code     TEXT,
+  error_message  TEXT,
+  usage_json     TEXT NOT NULL,
+  created        INTEGER NOT NULL,
+  started        INTEGER,
+  ended          INTEGER,
+  archived       INTEGER NOT NULL,
+  submitted_by   TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_by_workspace ON runs (workspace, archived, sequence);
+CREATE INDEX runs_by_experiment ON runs (workspace, experiment, archived, sequence);
+CREATE INDEX runs_by_state ON runs (workspace, state, archived, sequence);
+CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
+CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
+
+CREATE TABLE run_tags (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  key       TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_by_tag ON run_tags (key, value, run);
+
+CREATE TABLE attempts (
+  run          INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  number       INTEGER NOT NULL,
+  token_hash   BLOB NOT NULL,
+  slices_json  TEXT NOT NULL,
+  handle       TEXT NOT NULL,
+  placed       INTEGER NOT NULL,
+  claimed      INTEGER,
+  ended        INTEGER,
+  stop_reason  TEXT NOT NULL,      -- why it was asked to stop, 'none' when it was not
+  exit_json    TEXT,
+  PRIMARY KEY (run, number)
+) STRICT;
+CREATE INDEX attempts_by_token ON attempts (token_hash);
+
+-- Sealed pieces of a log, in order; the live end is a file of the state folder.
+CREATE TABLE log_segments (
+  run      INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt  INTEGER NOT NULL,
+  name     TEXT NOT NULL,
+  number   INTEGER NOT NULL,
+  offset   INTEGER NOT NULL,
+  size     INTEGER NOT NULL,
+  digest   BLOB NOT NULL,
+  PRIMARY KEY (run, attempt, name, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE artifacts (
+  run      INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  path     TEXT NOT NULL,
+  digest   BLOB NOT NULL,
+  size     INTEGER NOT NULL,
+  attempt  INTEGER NOT NULL,
+  updated  INTEGER NOT NULL,
+  PRIMARY KEY (run, path)
+) STRICT, WITHOUT ROWID;
+
+-- Every change of a run, in commit order; feeds the live stream (the id is the SSE id).
+CREATE TABLE events (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  workspace TEXT NOT NULL,
+  run       INTEGER,
+  run_id    TEXT NOT NULL,
+  kind      TEXT NOT NULL,         -- 'state', 'tags', 'artifacts', 'attempt', 'deleted', …
+  from_state TEXT,
+  to_state  TEXT,
+  reason    TEXT NOT NULL,
+  at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX events_by_run ON events (run, id);
+
+CREATE TABLE tokens (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT NOT NULL,
+  hash       BLOB NOT NULL UNIQUE,
+  role       TEXT NOT NULL,
+  workspace  TEXT NOT NULL,        -- '' for all
+  created    INTEGER NOT NULL,
+  expires    INTEGER,
+  last_used  INTEGER,
+  revoked    INTEGER
+) STRICT;
+
+-- Who did what; each row carries the hash of the one before it.
+CREATE TABLE audit (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  at       INTEGER NOT NULL,
+  actor    TEXT NOT NULL,
+  token_id INTEGER NOT NULL,
+  source   TEXT NOT NULL,
+  action   TEXT NOT NULL,
+  object   TEXT NOT NULL,
+  detail   TEXT NOT NULL,
+  hash     BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,86 @@
+// A thin layer over SQLite: Connection and Statement. Throws base::Error (no_space for a full disk, io, corrupt, …).
+// A Connection belongs to one thread. Statements are cached by their text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/digest.h"
+#include "base/time.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace lathe::db {
+
+class Connection;
+
+// One execution of a prepared statement: bind, then step. Resets itself when destroyed.
+class Statement {
+ public:
+  ~Statement();
+  Statement(Statement&& other) noexcept;
+
+  // Binds the next parameter, in order.
+  Statement& bind(std::int64_t value);
+  Statement& bind(int value) { return bind(static_cast<std::int64_t>(value)); }
+  Statement& bind(bool value) { return bind(static_cast<std::int64_t>(value)); }
+  Statement& bind(double value);
+  Statement& bind(std::string_view text);
+  Statement& bind(const char* text) { return bind(std::string_view(text)); }
+  Statement& bind(const std::string& text) { return bind(std::string_view(text)); }
+  Statement& bind(const base::Digest& digest);  // as a 32-byte BLOB
+  Statement& bind(base::UtcTime time) { return bind(time.micros); }
+  Statement& bind_null();
+  template <class T>
+  Statement& bind(const std::optional<T>& value) { return value ? bind(*value) : bind_null(); }
+  template <class... Args>
+  Statement& bind_all(const Args&... args) { (bind(args), ...); return *this; }
+
+  // True when there is a row.
+  bool step();
+  // Runs to the end and gives the number of changed rows.
+  int run();
+
+  bool is_null(int column) const;
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string text(int column) const;
+  base::Digest digest(int column) const;
+  base::UtcTime time(int column) const { return {integer(column)}; }
+  std::optional<base::UtcTime> optional_time(int column) const;
+  std::optional<base::Digest> optional_digest(int column) const;
+
+ private:
+  friend class Connection;
+  Statement(Connection& connection, sqlite3_stmt* statement);
+  void check_bind(int code);
+  Connection* connection_;
+  sqlite3_stmt* statement_;
+  int next_ = 1;
+};
+
+class Connection {
+ public:
+  enum class Mode { read_only, read_write };
+  Connection(const std::filesystem::path& file, Mode mode);
+  ~Connection();
+  Connection(const Connection&) = delete;
+
+  Statement prepare(std::string_view sql);
+  // Without results; several statements may be given.
+  void execute(const std::string& sql);
+  std::int64_t last_insert_id() const;
+  sqlite3* raw() const;
+  [[noreturn]] void fail(int code, std::string_view doing) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lathe::db

@@ -1,0 +1,87 @@
+// HTTP as values: what a handler sees and gives back. No Asio here; http_server.cc does the wire.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "net/headers.h"
+#include "rt/cancel.h"
+#include "rt/task.h"
+
+namespace lathe::net {
+
+// The body of a request, read as a stream; `limit` was set by the route.
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  // The next bytes (at most ~64 KiB, valid until the next call), empty at the end. Throws too_large past the limit,
+  // unavailable when the client went away, timeout when it stalls.
+  virtual rt::Task<std::string_view> read() = 0;
+  virtual std::optional<std::uint64_t> content_length() const = 0;
+};
+
+// The body of a streamed response (chunked). write() returns when the bytes are with the kernel: back-pressure.
+class BodyWriter {
+ public:
+  virtual ~BodyWriter() = default;
+  // Throws unavailable when the client went away.
+  virtual rt::Task<void> write(std::string_view bytes) = 0;
+};
+
+enum class Role { none, run, viewer, contributor, operator_, admin };
+
+// Who is asking, as found by the Authenticator.
+struct Principal {
+  Role role = Role::none;
+  std::string name;       // "admin", a token's name, or "run <id>"
+  std::int64_t token_id = 0;
+  std::string run_id;     // role run: the run it may act for
+  int attempt = 0;        // role run: its attempt
+  std::string workspace;  // limits the token to one workspace when not empty
+};
+
+struct Request {
+  std::string method;
+  std::string path;                                 // decoded once, no query
+  std::map<std::string, std::string> params;        // {name} parts of the route, decoded
+  std::multimap<std::string, std::string> query;    // decoded
+  Headers headers;
+  std::string remote;                               // "127.0.0.1:4711" or "unix uid=1000 pid=4711"
+  bool is_local = false;                            // came over the Unix socket
+  Principal principal;
+  BodyReader* body = nullptr;
+  rt::CancelToken cancel;                           // fires when the client goes away or the server stops
+
+  std::optional<std::string> header(std::string_view lower_case_name) const;
+  std::optional<std::string> query_value(const std::string& name) const;
+  // The whole body as text, bounded by the route's limit.
+  rt::Task<std::string> text();
+};
+
+using StreamBody = std::move_only_function<rt::Task<void>(BodyWriter&)>;
+// `length` bytes of an open file from `offset`; the server closes fd.
+struct FileBody {
+  int fd = -1;
+  std::uint64_t offset = 0, length = 0;
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;
+  std::variant<std::string, FileBody, StreamBody> body;
+
+  static Response json(std::string text, int status = 200);
+  static Response empty(int status = 204);
+  // The one error shape: {"code","message","hint","field"}.
+  static Response error(const base::Error& error);
+};
+
+}  // namespace lathe::net

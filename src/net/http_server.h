@@ -1,0 +1,68 @@
+// HttpServer: listens on loopback TCP, a Unix socket, or TLS; parses, limits, authenticates, routes, answers.
+// Lives on the home loop. Every request passes the same gate: size limits → Host/Origin → route → credential →
+// permission → handler. A handler's base::Error becomes the one JSON error shape; anything else a 500 without detail.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/router.h"
+#include "rt/loop.h"
+#include "rt/scope.h"
+
+namespace lathe::net {
+
+struct TlsFiles {
+  std::filesystem::path certificate, key;  // PEM
+};
+
+struct ListenConfig {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: a free one
+  std::optional<TlsFiles> tls;
+  std::filesystem::path unix_socket;           // empty: none
+  std::vector<std::string> allowed_hosts;      // further Host names beside loopback and `host`
+};
+
+struct HttpLimits {
+  std::uint32_t header_bytes = 64 * 1024;
+  std::uint32_t target_bytes = 8 * 1024;
+  std::uint32_t header_count = 64;
+  int connections = 4096;
+  base::Duration header_timeout = std::chrono::seconds(30);
+  base::Duration body_stall_timeout = std::chrono::seconds(60);
+  base::Duration keep_alive_timeout = std::chrono::seconds(120);
+};
+
+// Finds who asks. Throws unauthorized for a wrong or expired credential; gives Role::none when there is none.
+using Authenticator = std::function<rt::Task<Principal>(const Request&)>;
+
+// Told of each finished request, for /metrics and the log.
+struct RequestOutcome {
+  std::string operation;  // empty: no route
+  std::string method;
+  int status;
+  base::Duration took;
+};
+
+class HttpServer {
+ public:
+  HttpServer(rt::Loop& loop, const Router& router, Authenticator authenticate,
+             std::function<void(const RequestOutcome&)> on_finished, HttpLimits limits = {});
+  ~HttpServer();
+  // Refuses a non-loopback host without TLS (Error invalid, with a hint). Binds; serving starts at once.
+  base::Result<void> listen(const ListenConfig& config);
+  std::uint16_t port() const;
+  // No new connections; requests in work finish within `drain`, then are cancelled.
+  rt::Task<void> stop(base::Duration drain);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lathe::net

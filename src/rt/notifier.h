@@ -1,0 +1,31 @@
+// Notifier: "something changed" for coroutines of the home thread. A waiter names the version it has seen, so that a
+// change between its look and its wait is never missed.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <list>
+
+#include "rt/cancel.h"
+#include "rt/executor.h"
+#include "rt/task.h"
+
+namespace lathe::rt {
+
+class Notifier {
+ public:
+  explicit Notifier(Executor& home) : home_(home) {}
+  std::uint64_t version() const { return version_; }
+  // Wakes all waiters (through the executor, never inline).
+  void notify();
+  // Resumes when version() != seen. Throws Error(cancelled) when the token fires first.
+  Task<void> changed(std::uint64_t seen, CancelToken cancel = {});
+
+ private:
+  struct Waiter;
+  Executor& home_;
+  std::uint64_t version_ = 0;
+  std::list<Waiter*> waiters_;
+};
+
+}  // namespace lathe::rt
