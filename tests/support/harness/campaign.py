@@ -6,8 +6,8 @@ import random
 
 
 class Campaign:
-    """LATHE_<NAME>_KILLS (or LATHE_KILLS for the server) gives the count, LATHE_SEED the seed, LATHE_PROGRESS a folder
-    in which a campaign that was broken off is taken up again."""
+    """The environment decides: `variable` gives the count, LATHE_SEED the seed, LATHE_PROGRESS a folder in which a
+    campaign that was broken off is taken up again."""
 
     def __init__(self, name, variable, default):
         self.name = name
@@ -21,16 +21,14 @@ class Campaign:
             self.done, self.seed = saved["done"], saved["seed"]
         print(f"campaign {name}: {self.count} faults, seed {self.seed}, {self.done} done before")
 
-    def rounds(self):
-        """Yields (number, random generator); a generator per round, so that resuming repeats the same choices."""
+    def blocks(self, size):
+        """Yields lists of (number, random generator), at most `size` long. A block counts as done when its checks have
+        passed, that is when the next one is asked for; each number has its own generator, so that resuming repeats it."""
         while self.done < self.count:
-            yield self.done, random.Random(f"{self.seed}.{self.done}")
-            self.advance()
-
-    def advance(self, by=1):
-        self.done += by
-        if self.file:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_text(json.dumps({"done": self.done, "seed": self.seed}))
-        if self.done % 25 < by:
+            end = min(self.done + size, self.count)
+            yield [(number, random.Random(f"{self.seed}.{number}")) for number in range(self.done, end)]
+            self.done = end
+            if self.file:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                self.file.write_text(json.dumps({"done": self.done, "seed": self.seed}))
             print(f"campaign {self.name}: {self.done} of {self.count}", flush=True)
