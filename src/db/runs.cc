@@ -133,6 +133,13 @@ std::vector<model::RunRecord> live(Connection& connection) {
   return all;
 }
 
+bool is_compute_in_use(Connection& connection, std::string_view workspace, std::string_view compute) {
+  return connection
+      .prepare("SELECT 1 FROM runs INDEXED BY runs_live WHERE terminal = 0 AND workspace = ? AND compute = ? LIMIT 1")
+      .bind_all(workspace, compute)
+      .step();
+}
+
 void remove(Connection& connection, const model::RunRecord& run) {
   if (connection.prepare("DELETE FROM runs WHERE sequence = ? AND terminal = 1").bind(run.sequence).run() != 1) {
     throw Error(Code::conflict, fmt::format("run {} is not over", run.id.value))

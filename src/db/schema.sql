@@ -97,6 +97,15 @@ CREATE TABLE attempts (
   PRIMARY KEY (run, number)
 ) STRICT;
 
+-- How the nodes of a gang ended, until the attempt as a whole has its exit.
+CREATE TABLE node_exits (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt   INTEGER NOT NULL,
+  node      INTEGER NOT NULL,
+  exit_json TEXT NOT NULL,
+  PRIMARY KEY (run, attempt, node)
+) STRICT, WITHOUT ROWID;
+
 -- Sealed pieces of a log, in order; the live end is a file of the state folder.
 CREATE TABLE log_segments (
   run      INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,

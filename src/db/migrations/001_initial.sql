@@ -93,6 +93,14 @@ CREATE TABLE attempts (
   PRIMARY KEY (run, number)
 ) STRICT;
 
+CREATE TABLE node_exits (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt   INTEGER NOT NULL,
+  node      INTEGER NOT NULL,
+  exit_json TEXT NOT NULL,
+  PRIMARY KEY (run, attempt, node)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE log_segments (
   run      INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
   attempt  INTEGER NOT NULL,
