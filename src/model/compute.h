@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -13,6 +13,9 @@
 namespace lathe::model {
 
 enum class VmPriority { dedicated, low_priority };
+// "dedicated" and "lowpriority", the words of Azure ML.
+std::string_view vm_priority_name(VmPriority priority);
+std::optional<VmPriority> vm_priority_from_name(std::string_view name);
 
 struct NodeSize {
   std::string name;  // "STANDARD_NC6"; "machine" is this whole machine
@@ -41,6 +44,9 @@ struct SiteRules {
   GpuRule gpu = GpuRule::optional;
   SizeRule size = SizeRule::fit;
 };
+
+// Names, counts, the provider and the size; not whether it fits (fit_size says that).
+base::Result<void> validate_compute(const ComputeTarget& target);
 
 // What one machine has.
 struct Machine {

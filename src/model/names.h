@@ -1,0 +1,48 @@
+// Checks of everything a client may name or count. Each refusal says which field, which value, and what is allowed.
+// Pure functions; a value that passed is safe to store, to show and to put into a URL. None of these strings is ever
+// joined to a path on disk except artifact paths, and those only below a run's own folder.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "model/run.h"
+
+namespace lathe::model {
+
+// Limits of one submit. They bound memory and the argument vector that execve(2) accepts.
+inline constexpr std::size_t kMaxTags = 50;
+inline constexpr std::size_t kMaxProperties = 100;
+inline constexpr std::size_t kMaxTagKeyBytes = 255;
+inline constexpr std::size_t kMaxTagValueBytes = 1000;
+inline constexpr std::size_t kMaxDisplayNameBytes = 255;
+inline constexpr std::size_t kMaxPathBytes = 1024;
+inline constexpr std::size_t kMaxArguments = 4096;
+inline constexpr std::size_t kMaxArgumentBytes = 128 * 1024 - 1;  // MAX_ARG_STRLEN of Linux, with its NUL
+inline constexpr std::size_t kMaxCommandBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxVariables = 1000;
+inline constexpr int kMaxNodes = 10'000;
+inline constexpr int kMaxRetries = 100;
+inline constexpr int kMaxPriority = 1'000'000;
+inline constexpr std::int64_t kMaxRunSeconds = 10LL * 365 * 86'400;
+inline constexpr std::int64_t kMaxGraceSeconds = 3'600;
+inline constexpr std::int64_t kMaxIdleSeconds = 30LL * 86'400;
+
+base::Result<void> check_run_id(std::string_view id);
+// Wider than Azure's 3 to 36 characters, so that every experiment name of an existing script is accepted.
+base::Result<void> check_experiment_name(std::string_view name);
+base::Result<void> check_workspace_name(std::string_view name);
+base::Result<void> check_compute_name(std::string_view name);
+base::Result<void> check_variable_name(std::string_view name);
+// One tag or property; `field` is "tags" or "properties".
+base::Result<void> check_tag(std::string_view field, std::string_view key, std::string_view value);
+base::Result<void> check_tags(std::string_view field, const std::map<std::string, std::string>& tags, std::size_t limit);
+// Relative, '/'-separated, no empty, "." or ".." part, no control character, valid UTF-8.
+base::Result<void> check_artifact_path(std::string_view field, std::string_view path);
+base::Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t low, std::int64_t high);
+
+// The whole of a submit, except what depends on this site (the compute target, the snapshot's presence).
+base::Result<void> validate_spec(const RunSpec& spec);
+
+}  // namespace lathe::model
