@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <memory>
@@ -96,6 +97,24 @@ base::Result<Fd> block_signals(std::initializer_list<int> signals) {
   Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd) return base::fail(base::errno_error(errno, "making a signal descriptor"));
   return fd;
+}
+
+bool take_signals(int signal_fd) {
+  signalfd_siginfo signal{};
+  bool some = false;
+  while (::read(signal_fd, &signal, sizeof signal) > 0) some = true;
+  return some;
+}
+
+void close_all_except(std::vector<int> keep) {
+  std::sort(keep.begin(), keep.end());
+  unsigned int next = 3;
+  for (int fd : keep) {
+    if (fd < static_cast<int>(next)) continue;
+    if (static_cast<unsigned int>(fd) > next) ::syscall(SYS_close_range, next, static_cast<unsigned int>(fd) - 1, 0);
+    next = static_cast<unsigned int>(fd) + 1;
+  }
+  ::syscall(SYS_close_range, next, ~0U, 0);
 }
 
 }  // namespace lathe::sys

@@ -30,5 +30,10 @@ base::Result<Child> spawn(const SpawnRequest& request);
 
 // Takes the signals out of the way of threads and handlers: they are blocked and come out of the descriptor.
 base::Result<Fd> block_signals(std::initializer_list<int> signals);
+// Takes all that have come; false when there were none.
+bool take_signals(int signal_fd);
+
+// For a forked process that goes on without exec: closes every descriptor above the standard three but `keep`.
+void close_all_except(std::vector<int> keep);
 
 }  // namespace lathe::sys
