@@ -38,16 +38,22 @@ class BlobFile {
   std::uint64_t size_;
 };
 
-// Stages blobs; nothing is visible before commit(). Destroying it without commit() removes what was staged.
-class Batch {
+// Takes blobs one after another, each as a stream: begin → write… → finish. `expected` makes a mismatch Error(corrupt).
+// After an error the sink takes no more.
+class BlobSink {
  public:
-  virtual ~Batch() = default;
-  // Whole blob at once; hashed here.
-  virtual base::Result<BlobInfo> put(std::string_view bytes) = 0;
-  // A stream: begin → write… → finish. `expected` makes a mismatch Error(corrupt).
+  virtual ~BlobSink() = default;
   virtual base::Result<void> begin(std::optional<base::Digest> expected) = 0;
   virtual base::Result<void> write(std::string_view bytes) = 0;
   virtual base::Result<BlobInfo> finish() = 0;
+};
+
+// Stages blobs; nothing is visible before commit(). Destroying it without commit() removes what was staged. One thread
+// at a time; several batches of one store may be used at once.
+class Batch : public BlobSink {
+ public:
+  // Whole blob at once; hashed here.
+  virtual base::Result<BlobInfo> put(std::string_view bytes) = 0;
   // A finished file that nobody will write again becomes the blob by a hard link (copied when linking is impossible).
   virtual base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path) = 0;
   // All staged blobs are on disk when this returns: fsync each when few, one syncfs when many; rename; fsync of folders.

@@ -2,10 +2,11 @@
 // write(): the closure runs on the writer thread inside its own savepoint of a shared transaction; the awaiting
 // coroutine goes on at home after COMMIT has reached the disk (WAL, synchronous=FULL). A closure that throws
 // base::Error is rolled back alone. Load, decide and store in one closure: nobody can come between.
+// A full disk fails the whole batch with no_space and nothing of it is stored; later writes work when space is back.
+// A queue of kQueueLimit operations is full: unavailable.
 // read(): the closure runs on a reader thread with a snapshot. No closure may do file, process or network work.
 #pragma once
 
-#include <atomic>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -14,15 +15,12 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "db/operation.h"
 #include "db/sqlite.h"
 #include "rt/pool.h"
 #include "rt/task.h"
 
 namespace lathe::db {
-
-struct CommitStats {
-  std::atomic<std::uint64_t> commits{0}, operations{0}, largest_batch{0}, checkpoint_pages{0};
-};
 
 class Database {
  public:
@@ -39,15 +37,13 @@ class Database {
   rt::Task<std::invoke_result_t<F, Connection&>> read(F work);
 
   const CommitStats& stats() const;
-  // Called on the home thread, once, when a commit failed for good (EIO, corruption): the server must stop.
+  // Called on the home thread, once, when a commit failed for good (EIO, corruption): the server must stop. Every write
+  // after that fails with the same error. Set it on the home thread.
   void on_fatal(std::function<void(const base::Error&)> callback);
 
  private:
   struct Impl;
   explicit Database(std::unique_ptr<Impl> impl);
-  // `done` is called once, after commit or with the error.
-  using Work = std::move_only_function<void(Connection&)>;
-  using Done = std::move_only_function<void(std::exception_ptr)>;
   void submit_write(Work work, Done done);
   void submit_read(Work work, Done done);
   rt::Executor& home();
@@ -69,7 +65,7 @@ rt::Task<std::invoke_result_t<F, Connection&>> Database::run(void (Database::*su
           else value.emplace(work(connection));
         },
         [&error, resume](std::exception_ptr failure) mutable {
-          error = failure;
+          error = std::move(failure);  // the last owner is at home
           resume();
         });
   }};

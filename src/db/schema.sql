@@ -1,5 +1,12 @@
 -- The database at a glance. A test proves that all migrations together give exactly this.
--- Times are microseconds since 1970 (UTC), digests are 32-byte blobs, *_json are the JSON forms of wire/.
+-- Times are microseconds since 1970 (UTC), digests are 32-byte blobs, *_json are the forms of db/columns.h.
+-- An index on a table with an INTEGER PRIMARY KEY ends with that key by itself: runs_by_workspace is in fact
+-- (workspace, archived, sequence), which is what "newest first" walks.
+
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,          -- 'stopped': 'clean' or 'dirty'
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workspaces (
   name            TEXT PRIMARY KEY,
@@ -13,8 +20,11 @@ CREATE TABLE experiments (
   workspace TEXT NOT NULL REFERENCES workspaces(name),
   name      TEXT NOT NULL,
   created   INTEGER NOT NULL,
+  run_count INTEGER NOT NULL DEFAULT 0,  -- kept with every insert and delete of a run: a list never counts
+  last_run  INTEGER,                     -- sequence of its newest run
   UNIQUE (workspace, name)
 ) STRICT;
+CREATE INDEX experiments_by_workspace ON experiments (workspace);
 
 CREATE TABLE computes (
   workspace    TEXT NOT NULL REFERENCES workspaces(name),
@@ -39,7 +49,7 @@ CREATE TABLE runs (
   terminal       INTEGER NOT NULL,
   generation     INTEGER NOT NULL,
   spec_json      TEXT NOT NULL,
-  spec_digest    BLOB NOT NULL,      -- same id, same digest: the same submit
+  spec_digest    BLOB NOT NULL,      -- same id, same digest: the same submit; later tag changes do not touch it
   snapshot       BLOB,
   attempt        INTEGER NOT NULL,
   infrastructure_failures INTEGER NOT NULL,
@@ -54,34 +64,38 @@ CREATE TABLE runs (
   archived       INTEGER NOT NULL,
   submitted_by   TEXT NOT NULL
 ) STRICT;
-CREATE INDEX runs_by_workspace ON runs (workspace, archived, sequence);
-CREATE INDEX runs_by_experiment ON runs (workspace, experiment, archived, sequence);
-CREATE INDEX runs_by_state ON runs (workspace, state, archived, sequence);
+CREATE INDEX runs_by_workspace ON runs (workspace, archived);
+CREATE INDEX runs_by_experiment ON runs (workspace, experiment, archived);
+CREATE INDEX runs_by_state ON runs (workspace, state, archived);
+CREATE INDEX runs_by_experiment_state ON runs (workspace, experiment, state, archived);
+CREATE INDEX runs_by_created ON runs (workspace, created);
 CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
 CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
 
+-- The tags of spec_json once more, to find runs by them.
 CREATE TABLE run_tags (
   run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
   key       TEXT NOT NULL,
   value     TEXT NOT NULL,
   PRIMARY KEY (run, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX runs_by_tag ON run_tags (key, value, run);
+CREATE INDEX run_tags_by_value ON run_tags (key, value, run);
+CREATE INDEX run_tags_by_key ON run_tags (key, run);
 
 CREATE TABLE attempts (
   run          INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
   number       INTEGER NOT NULL,
-  token_hash   BLOB NOT NULL,
+  token_hash   BLOB NOT NULL UNIQUE,
   slices_json  TEXT NOT NULL,
   handle       TEXT NOT NULL,
   placed       INTEGER NOT NULL,
   claimed      INTEGER,
   ended        INTEGER,
+  stop_asked   INTEGER NOT NULL,
   stop_reason  TEXT NOT NULL,      -- why it was asked to stop, 'none' when it was not
   exit_json    TEXT,
   PRIMARY KEY (run, number)
 ) STRICT;
-CREATE INDEX attempts_by_token ON attempts (token_hash);
 
 -- Sealed pieces of a log, in order; the live end is a file of the state folder.
 CREATE TABLE log_segments (
@@ -96,28 +110,30 @@ CREATE TABLE log_segments (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE artifacts (
-  run      INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
-  path     TEXT NOT NULL,
-  digest   BLOB NOT NULL,
-  size     INTEGER NOT NULL,
-  attempt  INTEGER NOT NULL,
-  updated  INTEGER NOT NULL,
+  run        INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  path       TEXT NOT NULL,
+  digest     BLOB NOT NULL,
+  size       INTEGER NOT NULL,
+  executable INTEGER NOT NULL,
+  attempt    INTEGER NOT NULL,
+  updated    INTEGER NOT NULL,
   PRIMARY KEY (run, path)
 ) STRICT, WITHOUT ROWID;
 
 -- Every change of a run, in commit order; feeds the live stream (the id is the SSE id).
 CREATE TABLE events (
-  id        INTEGER PRIMARY KEY AUTOINCREMENT,
-  workspace TEXT NOT NULL,
-  run       INTEGER,
-  run_id    TEXT NOT NULL,
-  kind      TEXT NOT NULL,         -- 'state', 'tags', 'artifacts', 'attempt', 'deleted', …
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  workspace  TEXT NOT NULL,
+  run        INTEGER,               -- no foreign key: 'deleted' outlives its run
+  run_id     TEXT NOT NULL,
+  kind       TEXT NOT NULL,         -- 'state', 'tags', 'artifacts', 'attempt', 'deleted', …
   from_state TEXT,
-  to_state  TEXT,
-  reason    TEXT NOT NULL,
-  at        INTEGER NOT NULL
+  to_state   TEXT,
+  reason     TEXT NOT NULL,
+  at         INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX events_by_run ON events (run, id);
+CREATE INDEX events_by_run ON events (run);
+CREATE INDEX events_by_workspace ON events (workspace);
 
 CREATE TABLE tokens (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -131,7 +147,7 @@ CREATE TABLE tokens (
   revoked    INTEGER
 ) STRICT;
 
--- Who did what; each row carries the hash of the one before it.
+-- Who did what; each row carries the hash of the one before it (docs/formats/database.md).
 CREATE TABLE audit (
   id       INTEGER PRIMARY KEY AUTOINCREMENT,
   at       INTEGER NOT NULL,

@@ -1,5 +1,6 @@
-// A thin layer over SQLite: Connection and Statement. Throws base::Error (no_space for a full disk, io, corrupt, …).
-// A Connection belongs to one thread. Statements are cached by their text.
+// A thin layer over SQLite: Connection and Statement. Throws base::Error: no_space for a full disk, io, corrupt,
+// conflict for a broken constraint, unavailable for a lock that stayed taken.
+// A Connection is used by one thread at a time. Statements are cached by their text.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/digest.h"
 #include "base/time.h"
@@ -19,7 +21,7 @@ namespace lathe::db {
 
 class Connection;
 
-// One execution of a prepared statement: bind, then step. Resets itself when destroyed.
+// One execution of a prepared statement: bind, then step. Goes back to its connection's cache when destroyed.
 class Statement {
  public:
   ~Statement();
@@ -50,8 +52,10 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
-  base::Digest digest(int column) const;
+  base::Digest digest(int column) const;  // throws corrupt when it is not 32 bytes
   base::UtcTime time(int column) const { return {integer(column)}; }
+  std::optional<std::int64_t> optional_integer(int column) const;
+  std::optional<std::string> optional_text(int column) const;
   std::optional<base::UtcTime> optional_time(int column) const;
   std::optional<base::Digest> optional_digest(int column) const;
 
@@ -66,21 +70,50 @@ class Statement {
 
 class Connection {
  public:
+  // read_write creates the file and makes every commit durable (WAL, synchronous=FULL); it never checkpoints by itself.
   enum class Mode { read_only, read_write };
   Connection(const std::filesystem::path& file, Mode mode);
   ~Connection();
   Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   Statement prepare(std::string_view sql);
   // Without results; several statements may be given.
   void execute(const std::string& sql);
   std::int64_t last_insert_id() const;
+  bool in_transaction() const;
+  // Ends an open transaction, if there is one; what SQLite says about it is of no use any more.
+  void rollback() noexcept;
+  // SQLite met an I/O error (other than a full disk) or corruption on this connection: do not trust it again.
+  bool broken() const;
   sqlite3* raw() const;
+  // Translates a result code of SQLite.
   [[noreturn]] void fail(int code, std::string_view doing) const;
 
  private:
+  friend class Statement;
+  void recycle(sqlite3_stmt* statement) noexcept;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// One transaction outside the writer thread: for migrations, tools and tests. Rolled back when `work` throws.
+template <class F>
+std::invoke_result_t<F, Connection&> transaction(Connection& connection, F work) {
+  struct Guard {
+    Connection& open;
+    ~Guard() { open.rollback(); }
+  };
+  connection.execute("BEGIN IMMEDIATE");
+  Guard guard{connection};
+  if constexpr (std::is_void_v<std::invoke_result_t<F, Connection&>>) {
+    work(connection);
+    connection.execute("COMMIT");
+  } else {
+    auto value = work(connection);
+    connection.execute("COMMIT");
+    return value;
+  }
+}
 
 }  // namespace lathe::db

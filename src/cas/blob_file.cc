@@ -1,0 +1,38 @@
+#include "cas/blob_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace lathe::cas {
+
+BlobFile::BlobFile(BlobFile&& other) noexcept : fd_(other.release()), size_(other.size_) {}
+
+BlobFile::~BlobFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int BlobFile::release() { return std::exchange(fd_, -1); }
+
+base::Result<void> read_pieces(int fd, std::uint64_t size, const std::function<void(std::string_view)>& take) {
+  constexpr std::size_t kPiece = 256 * 1024;  // fits the second-level cache together with the hash's own state
+  thread_local std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kPiece);
+  for (std::uint64_t offset = 0; offset < size;) {
+    auto want = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size - offset));
+    ssize_t n = ::pread(fd, buffer.get(), want, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::fail(base::errno_error(errno, "cannot read a file"));
+    if (n == 0) return base::fail(base::Code::corrupt, "a file ends after {} of {} bytes", offset, size);
+    take({buffer.get(), static_cast<std::size_t>(n)});
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+base::Result<base::Digest> hash_file(int fd, std::uint64_t size) {
+  base::Sha256 hash;
+  LATHE_TRY_VOID(read_pieces(fd, size, [&](std::string_view bytes) { hash.update(bytes); }));
+  return hash.finish();
+}
+
+}  // namespace lathe::cas

@@ -1,0 +1,15 @@
+// Reading blob files: hashing them and taking them in whole. Shared by the store, uploads and the snapshot.
+#pragma once
+
+#include <functional>
+
+#include "base/digest.h"
+#include "cas/blob_store.h"
+
+namespace lathe::cas {
+
+// Passes `size` bytes of `fd`, from its start, through `take` in large pieces. Error(corrupt) when the file is shorter.
+base::Result<void> read_pieces(int fd, std::uint64_t size, const std::function<void(std::string_view)>& take);
+base::Result<base::Digest> hash_file(int fd, std::uint64_t size);
+
+}  // namespace lathe::cas

@@ -1,0 +1,88 @@
+#include "cas/committer.h"
+
+#include <set>
+
+namespace lathe::cas {
+
+base::Result<void> Committer::commit(const std::vector<StagedBlob>& blobs) {
+  if (blobs.empty()) return {};
+  Waiting mine{blobs, std::nullopt};
+  std::unique_lock lock(mutex_);
+  queue_.push_back(&mine);
+  while (!mine.outcome) {
+    if (leading_) {
+      round_over_.wait(lock);
+      continue;
+    }
+    leading_ = true;
+    auto group = std::exchange(queue_, {});
+    lock.unlock();
+    auto outcome = run_round(group);
+    lock.lock();
+    for (auto* waiting : group) waiting->outcome = outcome;
+    ++rounds_;
+    leading_ = false;
+    round_over_.notify_all();
+  }
+  return std::move(*mine.outcome);
+}
+
+// Rounds follow one another, so whatever is visible when one begins was made durable by an earlier one.
+base::Result<void> Committer::run_round(const std::vector<Waiting*>& group) {
+  std::vector<const StagedBlob*> fresh;
+  std::vector<const StagedBlob*> surplus;
+  std::unordered_set<base::Digest> seen;
+  for (const auto* waiting : group)
+    for (const auto& blob : waiting->blobs)
+      (seen.insert(blob.info.digest).second && !present_(blob.info.digest) ? fresh : surplus).push_back(&blob);
+  LATHE_TRY_VOID(sync_bytes(fresh));
+  LATHE_TRY_VOID(place(fresh));
+  for (const auto* blob : surplus) (void)files_.remove(blob->path);  // swept at the next open if this fails
+  return {};
+}
+
+base::Result<void> Committer::sync_bytes(const std::vector<const StagedBlob*>& blobs) {
+  if (blobs.size() > kFewFiles) return files_.sync_everything(layout_.root());
+  for (const auto* blob : blobs) LATHE_TRY_VOID(files_.sync_file(blob->path));
+  return {};
+}
+
+base::Result<void> Committer::place(const std::vector<const StagedBlob*>& blobs) {
+  {
+    std::lock_guard lock(placing_mutex_);
+    for (const auto* blob : blobs) placing_.insert(blob->info.digest);
+  }
+  base::Result<void> outcome;
+  std::vector<const StagedBlob*> placed;
+  for (const auto* blob : blobs) {
+    outcome = files_.rename(blob->path, layout_.blob(blob->info.digest));
+    if (!outcome) break;
+    placed.push_back(blob);
+  }
+  if (outcome) outcome = sync_names(placed);
+  if (!outcome)  // not known to be durable, so not to be seen: the callers still own the bytes
+    for (const auto* blob : placed) (void)files_.rename(layout_.blob(blob->info.digest), blob->path);
+  std::lock_guard lock(placing_mutex_);
+  placing_.clear();
+  return outcome;
+}
+
+base::Result<void> Committer::sync_names(const std::vector<const StagedBlob*>& blobs) {
+  std::set<std::string> folders;
+  for (const auto* blob : blobs) folders.insert(layout_.folder(blob->info.digest));
+  if (folders.size() > kFewFiles) return files_.sync_everything(layout_.root());
+  for (const auto& folder : folders) LATHE_TRY_VOID(files_.sync_directory(folder));
+  return {};
+}
+
+bool Committer::is_being_placed(const base::Digest& digest) const {
+  std::lock_guard lock(placing_mutex_);
+  return placing_.contains(digest);
+}
+
+std::uint64_t Committer::rounds() const {
+  std::lock_guard lock(mutex_);
+  return rounds_;
+}
+
+}  // namespace lathe::cas

@@ -1,0 +1,64 @@
+// Committer: makes staged files durable and visible as blobs. Commits that wait at the same time share one round, so
+// that many small ones cost what one does. The thread that finds nobody leading leads the round; no thread of its own.
+// Thread-safe. A round fails as a whole; then none of its blobs is visible and the staged files are the callers' again.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "cas/blob_store.h"
+#include "cas/store_layout.h"
+#include "sys/file_system.h"
+
+namespace lathe::cas {
+
+struct StagedBlob {
+  BlobInfo info;
+  std::string path;  // a complete file in the store's own file system
+};
+
+class Committer {
+ public:
+  // Up to this many files are synced one by one; past it one sync of the whole file system costs less.
+  static constexpr std::size_t kFewFiles = 8;
+
+  // Says whether a blob is visible and, if so, renews its lease.
+  using Presence = std::function<bool(const base::Digest&)>;
+
+  Committer(const StoreLayout& layout, sys::FileSystem& files, Presence present)
+      : layout_(layout), files_(files), present_(std::move(present)) {}
+
+  // On success every staged file is gone: renamed into its place, or removed because its blob was there already.
+  base::Result<void> commit(const std::vector<StagedBlob>& blobs);
+
+  // Visible already but perhaps not yet durable: to everybody else such a blob is not there.
+  bool is_being_placed(const base::Digest& digest) const;
+
+  std::uint64_t rounds() const;
+
+ private:
+  struct Waiting {
+    const std::vector<StagedBlob>& blobs;
+    std::optional<base::Result<void>> outcome;
+  };
+  base::Result<void> run_round(const std::vector<Waiting*>& group);
+  base::Result<void> sync_bytes(const std::vector<const StagedBlob*>& blobs);
+  base::Result<void> place(const std::vector<const StagedBlob*>& blobs);
+  base::Result<void> sync_names(const std::vector<const StagedBlob*>& blobs);
+
+  const StoreLayout& layout_;
+  sys::FileSystem& files_;
+  const Presence present_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable round_over_;
+  std::vector<Waiting*> queue_;
+  bool leading_ = false;
+  std::uint64_t rounds_ = 0;
+  mutable std::mutex placing_mutex_;
+  std::unordered_set<base::Digest> placing_;
+};
+
+}  // namespace lathe::cas

@@ -1,0 +1,79 @@
+// DiskStore: the BlobStore on a folder (docs/formats/store.md). One process at a time may have the folder open (the
+// server's state lock sees to it); inside it everything is thread-safe and blocking.
+//
+// What is visible is durable: opening syncs what an earlier process left, a commit hides its blobs until they are on disk.
+// No wrong bytes are served: open() hashes each blob the first time in this process, read() every time; a blob that does
+// not match its name is moved to damaged/ and reported as Error(corrupt), so that the next upload of it heals the store.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+
+#include "base/time.h"
+#include "cas/blob_store.h"
+#include "cas/chunk_index.h"
+#include "cas/committer.h"
+#include "cas/store_layout.h"
+#include "cas/verified_blobs.h"
+#include "sys/file_system.h"
+
+namespace lathe::cas {
+
+struct StoreStats {
+  std::uint64_t blobs = 0, bytes = 0;
+  std::uint64_t partial_uploads = 0, partial_bytes = 0;
+  std::uint64_t damaged = 0;
+};
+
+struct StoredBlob {
+  BlobInfo info;
+  base::UtcTime leased_at;
+};
+
+class DiskStore final : public BlobStore {
+ public:
+  static base::Result<std::unique_ptr<DiskStore>> open(const std::filesystem::path& root,
+                                                       sys::FileSystem& files = sys::linux_file_system());
+
+  std::unique_ptr<Batch> begin_batch() override;
+  std::optional<std::uint64_t> find(const base::Digest& digest) override;
+  base::Result<BlobFile> open(const base::Digest& digest) override;
+  base::Result<std::string> read(const base::Digest& digest, std::uint64_t limit) override;
+
+  // The chunk digests of a large blob; made and kept beside it when first asked for. Smaller blobs have one chunk.
+  base::Result<ChunkIndex> chunk_index(const base::Digest& digest);
+
+  // Hashes the blob now, whatever was verified before; Error(corrupt) after moving it aside.
+  base::Result<std::uint64_t> verify(const base::Digest& digest);
+  // Removes the blob unless its lease was renewed at or after `expired_before`; whether it did. For the collector.
+  base::Result<bool> remove_if_unleased(const base::Digest& digest, base::UtcTime expired_before);
+
+  // In the order of the folders; blobs that come and go meanwhile may or may not be seen.
+  base::Result<void> for_each_blob(const std::function<base::Result<void>(const StoredBlob&)>& visit) const;
+  base::Result<StoreStats> stats() const;
+
+  const StoreLayout& layout() const { return layout_; }
+  sys::FileSystem& files() { return files_; }
+  Committer& committer() { return committer_; }
+  // A name in tmp/ that nobody else uses.
+  std::string temporary_path();
+
+ private:
+  DiskStore(std::string root, sys::FileSystem& files);
+  base::Result<void> prepare_folders();
+  bool find_and_renew(const base::Digest& digest, std::uint64_t& size);
+  base::Result<void> verify_open(const base::Digest& digest, int fd, std::uint64_t size);
+  void move_aside(const base::Digest& digest);
+  std::mutex& lease_lock(const base::Digest& digest) { return lease_locks_[digest.bytes[0] % lease_locks_.size()]; }
+
+  const StoreLayout layout_;
+  sys::FileSystem& files_;
+  Committer committer_;
+  VerifiedBlobs verified_{16'384};
+  // Held while a lease is renewed or found expired, so that the collector cannot remove what was just promised.
+  std::array<std::mutex, 64> lease_locks_;
+  std::atomic<std::uint64_t> next_temporary_ = 0;
+};
+
+}  // namespace lathe::cas

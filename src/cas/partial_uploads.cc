@@ -1,0 +1,80 @@
+#include "cas/partial_uploads.h"
+
+#include <sys/stat.h>
+
+#include "base/check.h"
+#include "cas/blob_file.h"
+
+namespace lathe::cas {
+
+std::uint64_t PartialUploads::length(const base::Digest& digest) const {
+  struct stat st {};
+  if (::stat(store_.layout().partial(digest).c_str(), &st) != 0) return 0;
+  return static_cast<std::uint64_t>(st.st_size);
+}
+
+base::Result<std::unique_ptr<PartialUploads::Upload>> PartialUploads::open(const BlobInfo& blob) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!open_.insert(blob.digest).second)
+      return base::fail(base::Error(base::Code::conflict, fmt::format("the blob {} is being uploaded by another connection", blob.digest.hex()))
+                            .hint("wait for it, then ask which blobs are missing"));
+  }
+  auto open_file = [&]() -> base::Result<std::unique_ptr<Upload>> {
+    LATHE_TRY(auto file, store_.files().open_or_create(store_.layout().partial(blob.digest), 0600));
+    auto here = length(blob.digest);
+    if (here > blob.size) {  // announced with another size before: these bytes cannot be of this blob
+      LATHE_TRY_VOID(store_.files().truncate(file, 0));
+      here = 0;
+    }
+    return std::make_unique<Upload>(*this, blob, std::move(file), here);
+  };
+  auto upload = open_file();
+  if (!upload) {
+    std::lock_guard lock(mutex_);
+    open_.erase(blob.digest);
+  }
+  return upload;
+}
+
+PartialUploads::Upload::Upload(PartialUploads& owner, const BlobInfo& blob, sys::File file, std::uint64_t length)
+    : owner_(owner), blob_(blob), file_(std::move(file)), length_(length) {}
+
+PartialUploads::Upload::~Upload() {
+  std::lock_guard lock(owner_.mutex_);
+  owner_.open_.erase(blob_.digest);
+}
+
+base::Result<void> PartialUploads::Upload::append(std::uint64_t offset, std::string_view bytes) {
+  if (offset != length_)
+    return base::fail(base::Error(base::Code::conflict, fmt::format("the upload goes on at byte {}, not {}", length_, offset)).field("offset"));
+  if (bytes.size() > blob_.size - length_)
+    return base::fail(base::Code::too_large, "more bytes than the {} announced for the blob {}", blob_.size, blob_.digest.hex());
+  LATHE_TRY_VOID(owner_.store_.files().write(file_, bytes, length_));
+  length_ += bytes.size();
+  return {};
+}
+
+base::Result<void> PartialUploads::Upload::checkpoint() {
+  auto& store = owner_.store_;
+  LATHE_TRY_VOID(store.files().sync_file(store.layout().partial(blob_.digest)));
+  return store.files().sync_directory(store.layout().partial());
+}
+
+base::Result<BlobInfo> PartialUploads::Upload::complete() {
+  LATHE_CHECK(is_complete(), "an upload has {} of {} bytes", length_, blob_.size);
+  auto& store = owner_.store_;
+  auto path = store.layout().partial(blob_.digest);
+  LATHE_TRY(auto digest, hash_file(file_.fd(), blob_.size));
+  if (digest != blob_.digest) {
+    length_ = 0;
+    LATHE_TRY_VOID(store.files().truncate(file_, 0));
+    return base::fail(base::Error(base::Code::corrupt, fmt::format("the bytes uploaded as {} have the digest {}", blob_.digest.hex(), digest.hex()))
+                          .hint("upload it again from the start"));
+  }
+  LATHE_TRY_VOID(store.committer().commit({StagedBlob{blob_, path}}));
+  (void)::fchmod(file_.fd(), 0444);  // only now: after a failed commit the upload must open again for writing
+  return blob_;
+}
+
+}  // namespace lathe::cas

@@ -1,0 +1,75 @@
+#include "cas/tree.h"
+
+#include <gtest/gtest.h>
+
+namespace lathe::cas {
+namespace {
+
+TreeEntry file(std::string path, std::string_view bytes = "x", bool executable = false) {
+  return {.path = std::move(path), .digest = base::sha256(bytes), .size = bytes.size(), .executable = executable, .link_target = {}};
+}
+TreeEntry link(std::string path, std::string target) {
+  return {.path = std::move(path), .digest = {}, .size = 0, .executable = false, .link_target = std::move(target)};
+}
+
+TEST(Tree, ComesBackFromItsManifest) {
+  Tree tree{{file("a b.py", "print()"), file("bin/run", "#!", true), link("latest", "bin/run"), file("tab\there\\new\nline")}};
+  EXPECT_EQ(decode_tree(encode_tree(tree)).value(), tree);
+  EXPECT_EQ(tree.total_bytes(), 7u + 2 + 1);
+}
+
+TEST(Tree, TheFormatIsTheDocumentedOne) {
+  Tree tree{{file("a", "abc"), link("b", "a")}};
+  EXPECT_EQ(encode_tree(tree),
+            "lathe-tree 1\n"
+            "f ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad 3 a\n"
+            "l b\ta\n");
+}
+
+TEST(Tree, AnEmptyFolderHasAManifestToo) {
+  EXPECT_EQ(encode_tree({}), "lathe-tree 1\n");
+  EXPECT_TRUE(decode_tree("lathe-tree 1\n").value().entries.empty());
+}
+
+TEST(Tree, OnlyTheOneCanonicalFormIsAccepted) {
+  const std::string digest = base::sha256("x").hex();
+  const std::string head = "lathe-tree 1\n";
+  for (const std::string& bad : {
+           std::string(), std::string("lathe-tree 2\n"), head + "f " + digest + " 1 a",             // cut short
+           head + "f " + digest + " 01 a\n", head + "f " + digest + " -1 a\n",                        // odd sizes
+           head + "f " + digest + " 99999999999999999999 a\n", head + "f " + digest + " 1 \n",        // too large, no path
+           head + "f " + digest.substr(1) + " 1 a\n", head + "q " + digest + " 1 a\n",                // digest, kind
+           head + "f " + digest + " 1 a\\x\n", head + "f " + digest + " 1 a\tb\n",                    // escapes
+           head + "f " + digest + " 1 b\nf " + digest + " 1 a\n",                                     // order
+           head + "f " + digest + " 1 a\nf " + digest + " 1 a\n",                                     // twice
+           head + "f " + digest + " 1 a\nf " + digest + " 1 a.b\nf " + digest + " 1 a/b\n",           // file and folder
+           head + "l a\n", head + "l a\t\n", head + "\n"}) {
+    EXPECT_FALSE(decode_tree(bad)) << bad;
+  }
+}
+
+TEST(Tree, LinksThatLeaveAreRefusedHoweverTheyAreWritten) {
+  auto refused = [](std::vector<TreeEntry> entries) { return !decode_tree(encode_tree({std::move(entries)})); };
+  EXPECT_TRUE(refused({link("a", "/etc/passwd")}));
+  EXPECT_TRUE(refused({link("a", "..")}));
+  EXPECT_TRUE(refused({link("a", "b/../../c")}));
+  EXPECT_TRUE(refused({link("d/a", "../../x")}));
+  // Each is inside when read alone; followed through the other, the second leaves.
+  EXPECT_TRUE(refused({link("d/up", ".."), link("x", "d/up/../secret")}));
+  EXPECT_FALSE(refused({link("d/a", "../x")}));
+  EXPECT_FALSE(refused({link("a", "absent/thing")}));
+  EXPECT_FALSE(refused({link("a", "b"), link("b", "a")})) << "a loop stays inside";
+}
+
+TEST(TreePath, RefusesWhatSomeConsumerCouldNotUse) {
+  for (std::string_view bad : {"", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "../a", "\xff", "a\xc0\xaf"})
+    EXPECT_FALSE(check_tree_path(bad)) << bad;
+  EXPECT_FALSE(check_tree_path(std::string_view("a\0b", 3)));
+  EXPECT_FALSE(check_tree_path(std::string(256, 'a')));
+  EXPECT_FALSE(check_tree_path(std::string(4097, 'a')));
+  for (std::string_view good : {"a", "a/b", "...", ".a", "a b", "grün/ż", "-rf", "a\nb", "C:\\x"})
+    EXPECT_TRUE(check_tree_path(good)) << good;
+}
+
+}  // namespace
+}  // namespace lathe::cas

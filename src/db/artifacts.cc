@@ -1,0 +1,72 @@
+#include "db/artifacts.h"
+
+#include "db/cursor.h"
+
+namespace lathe::db::artifacts {
+
+namespace {
+
+constexpr std::string_view kSelect = "SELECT path, digest, size, executable, attempt, updated FROM artifacts";
+
+Artifact read(const Statement& row) {
+  return {.path = row.text(0),
+          .digest = row.digest(1),
+          .size = row.integer(2),
+          .executable = row.integer(3) != 0,
+          .attempt = static_cast<int>(row.integer(4)),
+          .updated = row.time(5)};
+}
+
+// The least text greater than all that begin with `prefix`; nothing when there is none.
+std::optional<std::string> end_of_prefix(std::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) end.pop_back();
+  if (end.empty()) return std::nullopt;
+  end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
+  return end;
+}
+
+}  // namespace
+
+void upsert(Connection& connection, std::int64_t run, std::span<const Artifact> files) {
+  for (const Artifact& file : files) {
+    connection
+        .prepare("INSERT OR REPLACE INTO artifacts (run, path, digest, size, executable, attempt, updated)"
+                 " VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .bind_all(run, file.path, file.digest, file.size, file.executable, file.attempt, file.updated)
+        .run();
+  }
+}
+
+std::optional<Artifact> find(Connection& connection, std::int64_t run, std::string_view path) {
+  Statement row = connection.prepare(fmt::format("{} WHERE run = ? AND path = ?", kSelect));
+  if (!row.bind_all(run, path).step()) return std::nullopt;
+  return read(row);
+}
+
+Page<Artifact> list(Connection& connection, std::int64_t run, std::string_view prefix, int limit,
+                    std::string_view cursor) {
+  check_limit(limit);
+  const std::string scope = fmt::format("artifacts\n{}\n{}", run, prefix);
+  const std::string after = cursor.empty() ? std::string() : read_cursor(scope, cursor);
+  const auto end = end_of_prefix(prefix);
+  Statement row = connection.prepare(
+      fmt::format("{} WHERE run = ? AND path >= ? AND path > ? {} ORDER BY path LIMIT ?", kSelect,
+                  end ? "AND path < ?" : ""));
+  row.bind_all(run, prefix, after);
+  if (end) row.bind(*end);
+  row.bind(limit + 1);
+  std::vector<Artifact> found;
+  while (row.step()) found.push_back(read(row));
+  return make_page(std::move(found), limit, [&](const Artifact& last) { return make_cursor(scope, last.path); });
+}
+
+void visit_referenced_digests(Connection& connection, const std::function<void(const base::Digest&)>& visit) {
+  for (const char* sql : {"SELECT digest FROM artifacts", "SELECT digest FROM log_segments",
+                          "SELECT DISTINCT snapshot FROM runs INDEXED BY runs_by_snapshot WHERE snapshot IS NOT NULL"}) {
+    Statement row = connection.prepare(sql);
+    while (row.step()) visit(row.digest(0));
+  }
+}
+
+}  // namespace lathe::db::artifacts

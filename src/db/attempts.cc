@@ -1,0 +1,91 @@
+#include "db/attempts.h"
+
+#include "base/error.h"
+#include "db/columns.h"
+
+namespace lathe::db::attempts {
+
+namespace {
+
+constexpr std::string_view kColumns =
+    "a.number, a.token_hash, a.slices_json, a.handle, a.placed, a.claimed, a.ended, a.stop_asked, a.stop_reason,"
+    " a.exit_json";
+
+model::AttemptRecord read(const Statement& row) {
+  model::AttemptRecord attempt;
+  attempt.number = static_cast<int>(row.integer(0));
+  attempt.token_hash = row.digest(1);
+  attempt.slices = columns::decode_slices(row.text(2));
+  attempt.handle = row.text(3);
+  attempt.placed = row.time(4);
+  attempt.claimed = row.optional_time(5);
+  attempt.ended = row.optional_time(6);
+  attempt.stop_asked = row.integer(7) != 0;
+  attempt.stop_reason = columns::decode_end_reason(row.text(8));
+  if (!row.is_null(9)) attempt.exit = columns::decode_exit(row.text(9));
+  return attempt;
+}
+
+// Null until there is something to say.
+std::optional<std::string> exit_column(const model::AttemptRecord& attempt) {
+  if (attempt.exit.reason == model::EndReason::none) return std::nullopt;
+  return columns::encode_exit(attempt.exit);
+}
+
+}  // namespace
+
+void insert(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
+  connection
+      .prepare("INSERT INTO attempts (run, number, token_hash, slices_json, handle, placed, claimed, ended, stop_asked,"
+               " stop_reason, exit_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind_all(run, attempt.number, attempt.token_hash, columns::encode_slices(attempt.slices), attempt.handle,
+                attempt.placed, attempt.claimed, attempt.ended, attempt.stop_asked,
+                model::end_reason_name(attempt.stop_reason), exit_column(attempt))
+      .run();
+}
+
+void store(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
+  const int changed =
+      connection
+          .prepare("UPDATE attempts SET token_hash = ?, slices_json = ?, handle = ?, placed = ?, claimed = ?, ended = ?,"
+                   " stop_asked = ?, stop_reason = ?, exit_json = ? WHERE run = ? AND number = ?")
+          .bind_all(attempt.token_hash, columns::encode_slices(attempt.slices), attempt.handle, attempt.placed,
+                    attempt.claimed, attempt.ended, attempt.stop_asked, model::end_reason_name(attempt.stop_reason),
+                    exit_column(attempt), run, attempt.number)
+          .run();
+  if (changed != 1) {
+    throw base::Error(base::Code::not_found, fmt::format("run #{} has no attempt {}", run, attempt.number));
+  }
+}
+
+void upsert(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
+  Statement row = connection.prepare("SELECT 1 FROM attempts WHERE run = ? AND number = ?");
+  if (row.bind_all(run, attempt.number).step()) store(connection, run, attempt);
+  else insert(connection, run, attempt);
+}
+
+std::optional<model::AttemptRecord> find(Connection& connection, std::int64_t run, int number) {
+  Statement row =
+      connection.prepare(fmt::format("SELECT {} FROM attempts AS a WHERE a.run = ? AND a.number = ?", kColumns));
+  if (!row.bind_all(run, number).step()) return std::nullopt;
+  return read(row);
+}
+
+std::vector<model::AttemptRecord> list(Connection& connection, std::int64_t run) {
+  Statement row =
+      connection.prepare(fmt::format("SELECT {} FROM attempts AS a WHERE a.run = ? ORDER BY a.number", kColumns));
+  row.bind(run);
+  std::vector<model::AttemptRecord> all;
+  while (row.step()) all.push_back(read(row));
+  return all;
+}
+
+std::optional<Owner> find_by_token_hash(Connection& connection, const base::Digest& hash) {
+  Statement row = connection.prepare(
+      fmt::format("SELECT {}, r.id, r.sequence, r.workspace FROM attempts AS a JOIN runs AS r ON r.sequence = a.run"
+                  " WHERE a.token_hash = ?", kColumns));
+  if (!row.bind(hash).step()) return std::nullopt;
+  return Owner{.run = {row.text(10)}, .sequence = row.integer(11), .workspace = row.text(12), .attempt = read(row)};
+}
+
+}  // namespace lathe::db::attempts

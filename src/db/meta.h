@@ -1,0 +1,12 @@
+// How the last server that had this database open went away: integrity_check is only worth its time after a crash.
+#pragma once
+
+#include "db/sqlite.h"
+
+namespace lathe::db {
+
+// True for a new database.
+bool stopped_cleanly(Connection& connection);
+void set_stopped(Connection& connection, bool cleanly);
+
+}  // namespace lathe::db

@@ -1,0 +1,154 @@
+-- The first schema.
+
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,          -- 'stopped': 'clean' or 'dirty'
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workspaces (
+  name            TEXT PRIMARY KEY,
+  subscription_id TEXT NOT NULL,
+  resource_group  TEXT NOT NULL,
+  created         INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE experiments (
+  id        INTEGER PRIMARY KEY,
+  workspace TEXT NOT NULL REFERENCES workspaces(name),
+  name      TEXT NOT NULL,
+  created   INTEGER NOT NULL,
+  run_count INTEGER NOT NULL DEFAULT 0,  -- kept with every insert and delete of a run: a list never counts
+  last_run  INTEGER,                     -- sequence of its newest run
+  UNIQUE (workspace, name)
+) STRICT;
+CREATE INDEX experiments_by_workspace ON experiments (workspace);
+
+CREATE TABLE computes (
+  workspace    TEXT NOT NULL REFERENCES workspaces(name),
+  name         TEXT NOT NULL,
+  provider     TEXT NOT NULL,
+  vm_size      TEXT NOT NULL,
+  min_nodes    INTEGER NOT NULL,
+  max_nodes    INTEGER NOT NULL,
+  idle_seconds INTEGER NOT NULL,
+  low_priority INTEGER NOT NULL,
+  created      INTEGER NOT NULL,
+  PRIMARY KEY (workspace, name)
+) STRICT;
+
+CREATE TABLE runs (
+  sequence       INTEGER PRIMARY KEY AUTOINCREMENT,
+  id             TEXT NOT NULL UNIQUE,
+  workspace      TEXT NOT NULL REFERENCES workspaces(name),
+  experiment     TEXT NOT NULL,
+  compute        TEXT NOT NULL,
+  state          TEXT NOT NULL,
+  terminal       INTEGER NOT NULL,
+  generation     INTEGER NOT NULL,
+  spec_json      TEXT NOT NULL,
+  spec_digest    BLOB NOT NULL,      -- same id, same digest: the same submit; later tag changes do not touch it
+  snapshot       BLOB,
+  attempt        INTEGER NOT NULL,
+  infrastructure_failures INTEGER NOT NULL,
+  user_failures  INTEGER NOT NULL,
+  notes_json     TEXT NOT NULL,
+  error_code     TEXT,
+  error_message  TEXT,
+  usage_json     TEXT NOT NULL,
+  created        INTEGER NOT NULL,
+  started        INTEGER,
+  ended          INTEGER,
+  archived       INTEGER NOT NULL,
+  submitted_by   TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_by_workspace ON runs (workspace, archived);
+CREATE INDEX runs_by_experiment ON runs (workspace, experiment, archived);
+CREATE INDEX runs_by_state ON runs (workspace, state, archived);
+CREATE INDEX runs_by_experiment_state ON runs (workspace, experiment, state, archived);
+CREATE INDEX runs_by_created ON runs (workspace, created);
+CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
+CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
+
+CREATE TABLE run_tags (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  key       TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_tags_by_value ON run_tags (key, value, run);
+CREATE INDEX run_tags_by_key ON run_tags (key, run);
+
+CREATE TABLE attempts (
+  run          INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  number       INTEGER NOT NULL,
+  token_hash   BLOB NOT NULL UNIQUE,
+  slices_json  TEXT NOT NULL,
+  handle       TEXT NOT NULL,
+  placed       INTEGER NOT NULL,
+  claimed      INTEGER,
+  ended        INTEGER,
+  stop_asked   INTEGER NOT NULL,
+  stop_reason  TEXT NOT NULL,      -- why it was asked to stop, 'none' when it was not
+  exit_json    TEXT,
+  PRIMARY KEY (run, number)
+) STRICT;
+
+CREATE TABLE log_segments (
+  run      INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt  INTEGER NOT NULL,
+  name     TEXT NOT NULL,
+  number   INTEGER NOT NULL,
+  offset   INTEGER NOT NULL,
+  size     INTEGER NOT NULL,
+  digest   BLOB NOT NULL,
+  PRIMARY KEY (run, attempt, name, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE artifacts (
+  run        INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  path       TEXT NOT NULL,
+  digest     BLOB NOT NULL,
+  size       INTEGER NOT NULL,
+  executable INTEGER NOT NULL,
+  attempt    INTEGER NOT NULL,
+  updated    INTEGER NOT NULL,
+  PRIMARY KEY (run, path)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE events (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  workspace  TEXT NOT NULL,
+  run        INTEGER,               -- no foreign key: 'deleted' outlives its run
+  run_id     TEXT NOT NULL,
+  kind       TEXT NOT NULL,         -- 'state', 'tags', 'artifacts', 'attempt', 'deleted', …
+  from_state TEXT,
+  to_state   TEXT,
+  reason     TEXT NOT NULL,
+  at         INTEGER NOT NULL
+) STRICT;
+CREATE INDEX events_by_run ON events (run);
+CREATE INDEX events_by_workspace ON events (workspace);
+
+CREATE TABLE tokens (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT NOT NULL,
+  hash       BLOB NOT NULL UNIQUE,
+  role       TEXT NOT NULL,
+  workspace  TEXT NOT NULL,        -- '' for all
+  created    INTEGER NOT NULL,
+  expires    INTEGER,
+  last_used  INTEGER,
+  revoked    INTEGER
+) STRICT;
+
+CREATE TABLE audit (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  at       INTEGER NOT NULL,
+  actor    TEXT NOT NULL,
+  token_id INTEGER NOT NULL,
+  source   TEXT NOT NULL,
+  action   TEXT NOT NULL,
+  object   TEXT NOT NULL,
+  detail   TEXT NOT NULL,
+  hash     BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,34 @@
+// The list of runs, newest first (by sequence), for every combination of filters from an index: a page costs the same
+// at a hundred runs and at a hundred thousand.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "db/page.h"
+#include "db/sqlite.h"
+#include "model/run.h"
+
+namespace lathe::db::runs {
+
+struct TagFilter {
+  std::string key;
+  std::optional<std::string> value = {};  // any value when not given
+};
+
+struct ListQuery {
+  std::string workspace;
+  std::optional<std::string> experiment = {};
+  std::optional<model::RunState> state = {};
+  std::optional<TagFilter> tag = {};
+  std::optional<base::UtcTime> since = {};  // created at or after
+  std::optional<base::UtcTime> until = {};  // created before
+  std::optional<bool> archived = false;     // nothing: both
+  int limit = 50;
+  std::string cursor = {};
+};
+
+// Throws invalid for a wrong limit or cursor.
+Page<model::RunRecord> list(Connection& connection, const ListQuery& query);
+
+}  // namespace lathe::db::runs

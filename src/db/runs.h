@@ -1,0 +1,52 @@
+// Rows of `runs` and `run_tags`. Every change is a compare-and-set on the generation.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "db/sqlite.h"
+#include "model/run.h"
+
+namespace lathe::db::runs {
+
+// Gives the run its sequence and counts it in its experiment (which must exist: experiments::ensure).
+// Throws conflict when the id is taken.
+void insert(Connection& connection, model::RunRecord& run);
+
+std::optional<model::RunRecord> find(Connection& connection, const model::RunId& id);
+// Both throw not_found.
+model::RunRecord get(Connection& connection, const model::RunId& id);
+model::RunRecord get(Connection& connection, std::int64_t sequence);
+
+// True when the stored run `id` was submitted to this workspace with exactly this content, whatever its tags are now.
+bool is_same_submit(Connection& connection, const model::RunId& id, std::string_view workspace,
+                    const model::RunSpec& spec);
+
+// Writes what differs. Throws conflict ("stale") when the row is no longer `before`. `after` must have a greater
+// generation; of the specification only the tags may change.
+void store(Connection& connection, const model::RunRecord& before, const model::RunRecord& after);
+
+// Every run that is not over, in order of submission.
+std::vector<model::RunRecord> live(Connection& connection);
+
+// With its tags, attempts, events, log and artifact rows. Throws conflict unless the run is over.
+void remove(Connection& connection, const model::RunRecord& run);
+
+// Costs what the live runs cost, not all.
+struct Counts {
+  std::int64_t total = 0;
+  std::map<model::RunState, std::int64_t> live;
+};
+Counts counts(Connection& connection);
+
+// For the sibling files of this aggregate: the columns in the order of read().
+inline constexpr std::string_view kColumns =
+    "r.sequence, r.id, r.workspace, r.state, r.generation, r.spec_json, r.attempt, r.infrastructure_failures,"
+    " r.user_failures, r.notes_json, r.error_code, r.error_message, r.usage_json, r.created, r.started, r.ended,"
+    " r.archived, r.submitted_by";
+model::RunRecord read(const Statement& row);
+
+}  // namespace lathe::db::runs

@@ -1,0 +1,75 @@
+#include "wire/order.h"
+
+#include <boost/json.hpp>
+
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace lathe::wire {
+namespace {
+
+namespace json = boost::json;
+
+json::array texts_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
+
+}  // namespace
+
+std::string encode_order(const RunnerOrder& order) {
+  json::object variables;
+  for (const auto& [name, value] : order.environment.variables) variables.emplace(name, value);
+  json::object out{{"run", order.run.value},
+                   {"attempt", order.attempt},
+                   {"node", order.node},
+                   {"node_count", order.node_count},
+                   {"workspace", order.workspace},
+                   {"experiment", order.experiment},
+                   {"subscription_id", order.subscription_id},
+                   {"resource_group", order.resource_group},
+                   {"script", order.command.script},
+                   {"command", texts_json(order.command.command)},
+                   {"arguments", texts_json(order.command.arguments)},
+                   {"environment", {{"interpreter", order.environment.interpreter}, {"variables", std::move(variables)}}},
+                   {"slice", slice_json(order.slice)},
+                   {"max_run_duration_seconds", order.max_run_duration_seconds},
+                   {"grace_seconds", order.grace_seconds},
+                   {"log_name", order.log_name},
+                   {"segment_bytes", order.segment_bytes},
+                   {"enforce_memory", order.enforce_memory}};
+  out["snapshot"] = order.snapshot ? json::value(order.snapshot->hex()) : json::value(nullptr);
+  out["token_expiry"] = order.token_expiry ? json::value(base::format_utc(*order.token_expiry)) : json::value(nullptr);
+  return json::serialize(out);
+}
+
+base::Result<RunnerOrder> decode_order(std::string_view text) {
+  LATHE_TRY(json::value value, parse_json(text));
+  RunnerOrder order;
+  Fields fields(value, Unknown::pass);
+  fields.need("run").need("attempt").need("node").need("log_name");
+  fields.text("run", order.run.value)
+      .integer("attempt", order.attempt)
+      .integer("node", order.node)
+      .integer("node_count", order.node_count)
+      .text("workspace", order.workspace)
+      .text("experiment", order.experiment)
+      .text("subscription_id", order.subscription_id)
+      .text("resource_group", order.resource_group)
+      .text("script", order.command.script)
+      .texts("command", order.command.command)
+      .texts("arguments", order.command.arguments)
+      .object("environment",
+              [&](Fields& nested) {
+                nested.text("interpreter", order.environment.interpreter).text_map("variables", order.environment.variables);
+              })
+      .digest("snapshot", order.snapshot)
+      .object("slice", [&](Fields& nested) { read_slice(nested, order.slice); })
+      .integer("max_run_duration_seconds", order.max_run_duration_seconds)
+      .integer("grace_seconds", order.grace_seconds)
+      .text("log_name", order.log_name)
+      .integer("segment_bytes", order.segment_bytes)
+      .time("token_expiry", order.token_expiry)
+      .boolean("enforce_memory", order.enforce_memory);
+  LATHE_TRY_VOID(fields.finish());
+  return order;
+}
+
+}  // namespace lathe::wire

@@ -1,0 +1,38 @@
+// The order a runner gets when it claims its attempt: everything it needs to know to run one node task.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "model/run.h"
+
+namespace lathe::wire {
+
+struct RunnerOrder {
+  model::RunId run;
+  int attempt = 0;
+  int node = 0;
+  int node_count = 1;
+  std::string workspace, experiment, subscription_id, resource_group;
+  model::Command command;
+  model::EnvironmentRef environment;
+  std::optional<base::Digest> snapshot;
+  model::Slice slice;
+  std::int64_t max_run_duration_seconds = 0;
+  std::int64_t grace_seconds = 30;
+  std::string log_name;
+  std::int64_t segment_bytes = 64LL * 1024 * 1024;
+  std::optional<base::UtcTime> token_expiry;
+  bool enforce_memory = false;
+};
+
+std::string encode_order(const RunnerOrder& order);
+// Fields of a newer server are passed over, so that a newer one can adopt the runners of an older one.
+base::Result<RunnerOrder> decode_order(std::string_view text);
+
+}  // namespace lathe::wire

@@ -1,0 +1,153 @@
+#include "wire/run.h"
+
+#include <boost/json.hpp>
+
+#include "model/names.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace lathe::wire {
+namespace {
+
+namespace json = boost::json;
+using model::RunSpec;
+
+json::object map_json(const std::map<std::string, std::string>& map) {
+  json::object out;
+  for (const auto& [key, value] : map) out.emplace(key, value);
+  return out;
+}
+
+json::array texts_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
+
+json::value time_json(const std::optional<base::UtcTime>& time) {
+  return time ? json::value(base::format_utc(*time)) : json::value(nullptr);
+}
+
+void read_spec(Fields& fields, RunSpec& spec) {
+  fields.text("experiment", spec.experiment)
+      .text("display_name", spec.display_name)
+      .text("script", spec.command.script)
+      .texts("command", spec.command.command)
+      .texts("arguments", spec.command.arguments)
+      .object("environment",
+              [&](Fields& nested) {
+                nested.text("interpreter", spec.environment.interpreter).text_map("variables", spec.environment.variables);
+              })
+      .digest("snapshot", spec.snapshot)
+      .text("compute", spec.compute)
+      .integer("node_count", spec.node_count)
+      .integer("priority", spec.priority)
+      .integer("max_run_duration_seconds", spec.max_run_duration_seconds)
+      .integer("grace_seconds", spec.grace_seconds)
+      .object("retries",
+              [&](Fields& nested) {
+                nested.integer("infrastructure", spec.retries.infrastructure).integer("user", spec.retries.user);
+              })
+      .text_map("tags", spec.tags)
+      .text_map("properties", spec.properties);
+}
+
+// Keys in alphabetical order: the canonical form.
+json::object spec_json(const RunSpec& spec) {
+  json::object out;
+  out["arguments"] = texts_json(spec.command.arguments);
+  out["command"] = texts_json(spec.command.command);
+  out["compute"] = spec.compute;
+  out["display_name"] = spec.display_name;
+  out["environment"] = {{"interpreter", spec.environment.interpreter}, {"variables", map_json(spec.environment.variables)}};
+  out["experiment"] = spec.experiment;
+  out["grace_seconds"] = spec.grace_seconds;
+  out["max_run_duration_seconds"] = spec.max_run_duration_seconds;
+  out["node_count"] = spec.node_count;
+  out["priority"] = spec.priority;
+  out["properties"] = map_json(spec.properties);
+  out["retries"] = {{"infrastructure", spec.retries.infrastructure}, {"user", spec.retries.user}};
+  out["script"] = spec.command.script;
+  out["snapshot"] = spec.snapshot ? json::value(spec.snapshot->hex()) : json::value(nullptr);
+  out["tags"] = map_json(spec.tags);
+  return out;
+}
+
+}  // namespace
+
+base::Result<RunSubmit> parse_run_submit(std::string_view body) {
+  LATHE_TRY(json::value value, parse_json(body, kMaxSubmitBytes));
+  RunSubmit submit;
+  Fields fields(value);
+  fields.need("id").need("experiment").text("id", submit.id.value);
+  read_spec(fields, submit.spec);
+  LATHE_TRY_VOID(fields.finish());
+  LATHE_TRY_VOID(model::check_run_id(submit.id.value));
+  LATHE_TRY_VOID(model::validate_spec(submit.spec));
+  return submit;
+}
+
+std::string encode_run_submit(const RunSubmit& submit) {
+  json::object out = spec_json(submit.spec);
+  out["id"] = submit.id.value;
+  return json::serialize(out);
+}
+
+std::string encode_spec(const RunSpec& spec) { return json::serialize(spec_json(spec)); }
+
+base::Result<RunSpec> decode_spec(std::string_view text) {
+  LATHE_TRY(json::value value, parse_json(text));
+  RunSpec spec;
+  Fields fields(value, Unknown::pass);
+  fields.need("experiment");
+  read_spec(fields, spec);
+  LATHE_TRY_VOID(fields.finish());
+  return spec;
+}
+
+base::Digest spec_digest(const RunSpec& spec) { return base::sha256(encode_spec(spec)); }
+
+json::object attempt_json(const model::AttemptRecord& attempt) {
+  json::array nodes;
+  for (const auto& slice : attempt.slices) nodes.emplace_back(slice.node_name);
+  json::object out{{"number", attempt.number},
+                   {"nodes", std::move(nodes)},
+                   {"placed", base::format_utc(attempt.placed)},
+                   {"claimed", time_json(attempt.claimed)},
+                   {"ended", time_json(attempt.ended)},
+                   {"stop_asked", model::end_reason_name(attempt.stop_reason)}};
+  const bool over = attempt.ended.has_value();
+  out["reason"] = over ? json::value(model::end_reason_name(attempt.exit.reason)) : json::value(nullptr);
+  out["exit_code"] = over && attempt.exit.reason == model::EndReason::exited ? json::value(attempt.exit.exit_code) : json::value(nullptr);
+  out["signal"] = over && attempt.exit.signal != 0 ? json::value(attempt.exit.signal) : json::value(nullptr);
+  out["message"] = attempt.exit.message;
+  return out;
+}
+
+json::object run_json(const RunView& view) {
+  const model::RunRecord& run = view.run;
+  json::object out = spec_json(run.spec);
+  out["id"] = run.id.value;
+  out["workspace"] = run.workspace;
+  out["sequence"] = run.sequence;
+  out["status"] = model::state_name(run.state);
+  out["generation"] = run.generation;
+  out["attempt"] = run.attempt;
+  out["created"] = base::format_utc(run.created);
+  out["started"] = time_json(run.started);
+  out["ended"] = time_json(run.ended);
+  out["error"] = run.error ? json::value{{"code", run.error->code}, {"message", run.error->message}} : json::value(nullptr);
+  out["notes"] = texts_json(run.notes);
+  out["usage"] = usage_json(run.usage);
+  out["waiting"] = view.waiting ? json::value{{"reason", view.waiting->reason}, {"would_start_when", view.waiting->would_start_when}}
+                                : json::value(nullptr);
+  out["archived"] = run.archived;
+  out["submitted_by"] = run.submitted_by;
+  json::array attempts;
+  for (const auto& attempt : view.attempts) attempts.push_back(attempt_json(attempt));
+  out["attempts"] = std::move(attempts);
+  out["log"] = main_log_name(run.spec.node_count);
+  return out;
+}
+
+std::string main_log_name(int node_count, int node) {
+  return node_count == 1 ? "azureml-logs/70_driver_log.txt" : fmt::format("azureml-logs/70_driver_log_{}.txt", node);
+}
+
+}  // namespace lathe::wire
