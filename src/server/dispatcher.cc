@@ -115,23 +115,28 @@ Task<void> Dispatcher::place(sched::Placement placement) {
   auto token = make_token();
   auto hash = base::sha256(token);
   auto now = core_.clock.utc();
+  std::optional<Error> failure;
   try {
     auto placed = co_await core_.database.write([&](db::Connection& connection) {
       return place_run(connection, placement.run.value, placement.slices, hash, now);
     });
-    auto live = attempts_.add(placed.run, *placed.attempt);
-    begin(live, std::move(token));
+    begin(attempts_.add(placed.run, *placed.attempt), std::move(token));
   } catch (const Error& error) {
-    // Canceled or deleted meanwhile, or the disk is full. The slices are free again; what still waits is planned anew.
-    base::log::info("not placed", {{"run", placement.run.value}, {"why", error.text()}});
-    state_.remove(placement.number, core_.clock.steady());
-    auto run = co_await core_.database.read([&](db::Connection& connection) { return db::runs::find(connection, placement.run); });
-    if (run && run->state == model::RunState::queued) {
-      state_.enqueue(sched::make_request(*run));
-      co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
-    }
-    nudge();
+    failure = error;
   }
+  if (failure) co_await take_back(std::move(placement), *failure);
+}
+
+// Canceled or deleted meanwhile, or the disk is full. The slices are free again; what still waits is planned anew.
+Task<void> Dispatcher::take_back(sched::Placement placement, Error why) {
+  base::log::info("not placed", {{"run", placement.run.value}, {"why", why.text()}});
+  state_.remove(placement.number, core_.clock.steady());
+  auto run = co_await core_.database.read([&](db::Connection& connection) { return db::runs::find(connection, placement.run); });
+  if (run && run->state == model::RunState::queued) {
+    state_.enqueue(sched::make_request(*run));
+    co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
+  }
+  nudge();
 }
 
 void Dispatcher::begin(const LiveAttemptPtr& live, std::string token) {
@@ -298,7 +303,7 @@ bool Dispatcher::is_waiting(const RunRecord& run) const {
 
 std::optional<wire::Waiting> Dispatcher::explain(const RunRecord& run) const {
   if (run.state != model::RunState::queued) return std::nullopt;
-  auto why = sched::explain(state_, run.sequence, core_.clock.steady());
+  auto why = sched::explain(state_, run.sequence);
   if (!why) return wire::Waiting{"its nodes are ready", "its runner has started"};
   return wire::Waiting{why->reason, why->would_start_when};
 }

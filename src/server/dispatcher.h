@@ -59,6 +59,7 @@ class Dispatcher {
   rt::Task<void> reconcile();
   void run_once();
   rt::Task<void> place(sched::Placement placement);
+  rt::Task<void> take_back(sched::Placement placement, base::Error why);
   rt::Task<void> preempt(AttemptName name);
   void begin(const LiveAttemptPtr& live, std::string token);
   rt::Task<void> start_node(LiveAttemptPtr live, int node, std::string token);

@@ -68,18 +68,20 @@ Task<Response> append_log(Services& services, Request& request) {
   base::value_or_throw(model::check_range("segment", segment, 0, INT32_MAX));
   bool seal = query_flag(request, "seal", false);
   auto bytes = co_await request.text();
+  std::optional<Error> hole;
   try {
     auto size = co_await services.logs.append(stream, static_cast<int>(segment), static_cast<std::uint64_t>(offset), bytes);
     if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), size);
     co_return json_response({{"size", size}});
   } catch (const Error& error) {
     if (error.code() != Code::conflict) throw;
-    auto response = Response::error(error);
-    auto position = co_await services.logs.position(stream);
-    response.headers["lathe-offset"] = fmt::format("{}", position.size);
-    response.headers["lathe-segment"] = fmt::format("{}", position.segment);
-    co_return response;
+    hole = error;
   }
+  auto response = Response::error(*hole);
+  auto position = co_await services.logs.position(stream);
+  response.headers["lathe-offset"] = fmt::format("{}", position.size);
+  response.headers["lathe-segment"] = fmt::format("{}", position.segment);
+  co_return response;
 }
 
 Task<Response> link_log(Services& services, Request& request) {
