@@ -20,7 +20,9 @@ using base::Error;
 std::string openssl_text() {
   const auto number = ERR_get_error();
   ERR_clear_error();
-  return number == 0 ? "unknown reason" : ERR_reason_error_string(number);
+  if (ERR_SYSTEM_ERROR(number)) return std::strerror(ERR_GET_REASON(number));
+  const char* reason = ERR_reason_error_string(number);
+  return reason ? reason : "unknown reason";
 }
 
 // OpenSSL's own socket BIO uses write(2), which raises SIGPIPE; this one sends with MSG_NOSIGNAL.
