@@ -94,6 +94,11 @@ TEST_F(PlainLauncherTest, FindsACommandInPathAndInTheRunFolder) {
   EXPECT_EQ((folder_ / "./tool").string(), PlainLauncher().prepare(input_)->argv[0]);
 }
 
+TEST_F(PlainLauncherTest, LeavesTheWordsOfACommandAloneButExpandsItsArguments) {
+  input_.command = {.script = "", .command = {"/bin/sh", "-c", "echo $$ $HOME"}, .arguments = {"$HOME"}};
+  EXPECT_EQ((std::vector<std::string>{"/bin/sh", "-c", "echo $$ $HOME", "/root"}), PlainLauncher().prepare(input_)->argv);
+}
+
 TEST_F(PlainLauncherTest, RefusesWhatCannotStartWithAHint) {
   input_.command.script = "missing.py";
   EXPECT_FALSE(PlainLauncher().prepare(input_).error().hint().empty());

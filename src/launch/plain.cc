@@ -75,7 +75,7 @@ base::Result<ProcessSpec> PlainLauncher::prepare(const LaunchInput& input) const
     spec.argv = {input.interpreter, command.script};
   } else {
     if (command.command.empty()) return base::fail(base::Code::invalid, "the run has neither a script nor a command");
-    for (const auto& word : command.command) spec.argv.push_back(expand_variables(word, spec.environment));
+    spec.argv = command.command;  // as it is: in `sh -c "echo $$"` the dollars are the shell's
     LATHE_TRY(spec.argv[0], find_program(spec.argv[0], spec.environment.at("PATH"), input.directory));
   }
   for (const auto& argument : command.arguments) spec.argv.push_back(expand_variables(argument, spec.environment));

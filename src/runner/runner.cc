@@ -56,11 +56,11 @@ void protect_memory() {
 base::Result<void> run(const RunnerOptions& options) {
   if (!options.adopt.empty()) {
     auto make_link = [&](const SpoolHeader& header) { return make_http_link(options.url, header, options.version); };
-    return adopt_spool({.spool = options.adopt}, make_link);
+    return adopt_spool({.spool = options.adopt, .backoff = {}}, make_link);
   }
   LATHE_TRY(SpoolHeader header, take_header());
   LinkFactory make_link = [&] { return make_http_link(options.url, header, options.version); };
-  TaskOptions task{.work = std::filesystem::absolute(options.work), .header = header, .url = options.url, .deliver_snapshot = write_snapshot};
+  TaskOptions task{.work = std::filesystem::absolute(options.work), .header = header, .url = options.url, .backoff = {}, .deliver_snapshot = write_snapshot};
   return run_task(task, make_link);
 }
 
