@@ -6,11 +6,11 @@ namespace lathe::cli {
 namespace {
 
 constexpr std::array kCommands{
-    &kUp,         &kDown,          &kStatus,      &kWorkspaceInit, &kWorkspaceShow, &kComputeCreate,
+    &kUp,         &kDown,          &kStatus, &kDoctor,      &kWorkspaceInit, &kWorkspaceShow, &kComputeCreate,
     &kComputeList, &kComputeShow,  &kComputeDelete,  &kRunSubmit,   &kRunList,       &kRunShow,       &kRunLogs,
     &kRunWait,    &kRunCancel,     &kRunFiles,       &kRunDownload, &kRunTag,        &kRunArchive,    &kRunDelete,
     &kExperimentList, &kExperimentShow, &kTokenCreate, &kTokenList, &kTokenRevoke,   &kStorePut,      &kStoreStats,
-    &kStoreVerify, &kStoreGc,     &kServer,        &kRunner,        &kCompletion,
+    &kStoreVerify, &kStoreGc, &kBackup, &kRestore,     &kServer,        &kRunner,        &kCompletion,
     &kMan,        &kReference,     &kVersion,
 };
 

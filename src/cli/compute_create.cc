@@ -21,9 +21,9 @@ constexpr std::array kExamples{
 
 base::Result<int> create(Call& call) {
   const auto& typed = call.arguments;
-  LATHE_TRY(auto least, typed.number("min-nodes", 0, 0, 10'000));
-  LATHE_TRY(auto most, typed.number("max-nodes", 1, 1, 10'000));
-  LATHE_TRY(auto idle, typed.number("idle-seconds", 120, 0, 1'000'000'000));
+  LATHE_TRY(auto least, typed.number("min-nodes", 0, 0, 1000));
+  LATHE_TRY(auto most, typed.number("max-nodes", 1, 1, 1000));
+  LATHE_TRY(auto idle, typed.number("idle-seconds", 120, 0, 31'536'000));
   json::object body{{"vm_size", typed.value_or("size", "machine")},
                     {"min_nodes", least},
                     {"max_nodes", most},

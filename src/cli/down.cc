@@ -1,6 +1,6 @@
 #include <poll.h>
 #include <signal.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,15 +13,19 @@
 namespace lathe::cli {
 namespace {
 
+// <sys/pidfd.h> of glibc 2.36 cannot be linked from C++.
+int open_process(pid_t process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
+bool send_signal(int handle, int signal) { return ::syscall(SYS_pidfd_send_signal, handle, signal, nullptr, 0) == 0; }
+
 constexpr std::array kOptions{Option{.name = "timeout", .value = "S", .help = "how long to wait for it to drain", .fallback = "60"}};
 
 base::Result<int> stop(pid_t process, const std::filesystem::path& state, std::int64_t seconds) {
-  int handle = ::pidfd_open(process, 0);
+  int handle = open_process(process);
   if (handle < 0 && errno == ESRCH) return 0;
   if (handle < 0) return base::fail(base::errno_error(errno, fmt::format("process {}", process)));
   // Looked at again with the handle held: the number may meanwhile belong to somebody else.
   bool still = lock_holder(state) == process;
-  bool told = !still || ::pidfd_send_signal(handle, SIGTERM, nullptr, 0) == 0;
+  bool told = !still || send_signal(handle, SIGTERM);
   int number = errno;
   pollfd wait{.fd = handle, .events = POLLIN, .revents = 0};
   int ended = still && told ? ::poll(&wait, 1, static_cast<int>(seconds * 1000)) : 1;

@@ -86,9 +86,9 @@ struct NumberField {
   std::int64_t least, most;
 };
 constexpr std::array kNumbers{
-    NumberField{"nodes", "node_count", 1, 10'000},
+    NumberField{"nodes", "node_count", 1, 1000},
     NumberField{"priority", "priority", -1'000'000, 1'000'000},
-    NumberField{"max-seconds", "max_run_duration_seconds", 1, 1'000'000'000},
+    NumberField{"max-seconds", "max_run_duration_seconds", 1, 31'536'000},
     NumberField{"grace", "grace_seconds", 0, 86'400},
 };
 
@@ -99,8 +99,8 @@ base::Result<void> add_limits(const Call& call, json::object& body) {
     LATHE_TRY(auto value, typed.number(number.option, 0, number.least, number.most));
     body[number.field] = value;
   }
-  LATHE_TRY(auto infrastructure, typed.number("retries", 0, 0, 1000));
-  LATHE_TRY(auto user, typed.number("user-retries", 0, 0, 1000));
+  LATHE_TRY(auto infrastructure, typed.number("retries", 0, 0, 100));
+  LATHE_TRY(auto user, typed.number("user-retries", 0, 0, 100));
   body["retries"] = {{"infrastructure", infrastructure}, {"user", user}};
   return {};
 }
@@ -108,7 +108,7 @@ base::Result<void> add_limits(const Call& call, json::object& body) {
 base::Result<void> add_snapshot(Call& call, json::object& body) {
   auto source = call.arguments.find("source");
   if (!source && !call.arguments.has("script")) return {};
-  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), source.value_or("."), call.settings.state / "cache"));
+  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), source.value_or("."), call.settings.cache));
   say("snapshot: {} files, {}, sent {}", snapshot.files, base::human_bytes(snapshot.bytes), base::human_bytes(snapshot.sent_bytes));
   body["snapshot"] = snapshot.digest.hex();
   return {};

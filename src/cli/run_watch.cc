@@ -63,7 +63,7 @@ base::Result<net::ClientResponse> stream_moves(ApiClient& api, const RunPlace& r
     auto value = parse_json(event.data, "an event");
     if (value && text_at(*value, "/run_id") == run.id) filter.offer(move_from(*value));
   });
-  auto target = fmt::format("{}?after={}&run={}", run.events, filter.last(), net::encode_segment(run.id));
+  auto target = fmt::format("{}?after={}", run.events, filter.last());
   return api.exchange_once([&](net::HttpClient& http) {
     auto sink = [&](std::string_view bytes) -> base::Result<void> {
       events.feed(bytes);

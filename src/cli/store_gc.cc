@@ -5,7 +5,7 @@ namespace lathe::cli {
 namespace {
 
 constexpr std::array kOptions{Option{.name = "dry-run", .help = "only say what would be freed"}};
-constexpr std::array kFields{Column{"dry run", "/dry_run"}, Column{"blobs freed", "/blobs"}, Column{"bytes freed", "/bytes", Shown::bytes}};
+constexpr std::array kFields{Column{"dry run", "/dry_run"}, Column{"blobs freed", "/removed"}, Column{"bytes freed", "/bytes", Shown::bytes}};
 
 base::Result<int> gc(Call& call) {
   std::string_view body = call.arguments.has("dry-run") ? R"({"dry_run":true})" : R"({"dry_run":false})";

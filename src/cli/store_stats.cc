@@ -4,8 +4,7 @@
 namespace lathe::cli {
 namespace {
 
-constexpr std::array kFields{Column{"blobs", "/blobs"}, Column{"bytes", "/bytes", Shown::bytes},
-                             Column{"free", "/free_bytes", Shown::bytes}};
+constexpr std::array kFields{Column{"blobs", "/blobs"}, Column{"bytes", "/bytes", Shown::bytes}};
 
 base::Result<int> stats(Call& call) {
   LATHE_TRY(auto text, call.api().get(api_path({"store"})));

@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::array kColumns{Column{"ID", "/id"},           Column{"NAME", "/name"},
                               Column{"ROLE", "/role"},       Column{"WORKSPACE", "/workspace"},
-                              Column{"CREATED", "/created", Shown::time}, Column{"EXPIRES", "/expires", Shown::time}};
+                              Column{"CREATED", "/created", Shown::time}, Column{"EXPIRES", "/expires", Shown::time},
+                              Column{"LAST USED", "/last_used", Shown::time}, Column{"REVOKED", "/revoked", Shown::time}};
 
 base::Result<int> list(Call& call) { return call.print_list(api_path({"tokens"}), kColumns, 10'000); }
 
