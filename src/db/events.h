@@ -19,7 +19,7 @@ struct Event {
   std::int64_t run = 0;
   model::RunId run_id;
   std::string kind;  // "state", "tags", "artifacts", "attempt", "deleted", …
-  std::optional<model::RunState> from, to;  // of kind "state" only
+  std::optional<model::RunState> from = {}, to = {};  // of kind "state" only
   std::string reason;
   base::UtcTime at;
 };

@@ -18,7 +18,7 @@ struct Row {
 };
 
 Row read(const Statement& row) {
-  Row result{{.workspace = row.text(0), .name = row.text(1), .created = row.time(2), .run_count = row.integer(3), .last_run = {}},
+  Row result{{.workspace = row.text(0), .name = row.text(1), .created = row.time(2), .run_count = row.integer(3)},
              row.integer(5)};
   if (auto id = row.optional_text(4)) result.experiment.last_run = model::RunId{*id};
   return result;

@@ -16,7 +16,7 @@ struct Experiment {
   std::string name;
   base::UtcTime created;
   std::int64_t run_count = 0;
-  std::optional<model::RunId> last_run;
+  std::optional<model::RunId> last_run = {};
 };
 
 // Makes the experiment unless it is there. The workspace must exist.

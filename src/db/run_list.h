@@ -13,19 +13,19 @@ namespace lathe::db::runs {
 
 struct TagFilter {
   std::string key;
-  std::optional<std::string> value;  // any value when not given
+  std::optional<std::string> value = {};  // any value when not given
 };
 
 struct ListQuery {
   std::string workspace;
-  std::optional<std::string> experiment;
-  std::optional<model::RunState> state;
-  std::optional<TagFilter> tag;
-  std::optional<base::UtcTime> since;  // created at or after
-  std::optional<base::UtcTime> until;  // created before
-  std::optional<bool> archived = false;  // nothing: both
+  std::optional<std::string> experiment = {};
+  std::optional<model::RunState> state = {};
+  std::optional<TagFilter> tag = {};
+  std::optional<base::UtcTime> since = {};  // created at or after
+  std::optional<base::UtcTime> until = {};  // created before
+  std::optional<bool> archived = false;     // nothing: both
   int limit = 50;
-  std::string cursor;
+  std::string cursor = {};
 };
 
 // Throws invalid for a wrong limit or cursor.

@@ -15,7 +15,7 @@ struct Token {
   std::string role;
   std::string workspace;  // empty: all
   base::UtcTime created;
-  std::optional<base::UtcTime> expires, last_used, revoked;
+  std::optional<base::UtcTime> expires = {}, last_used = {}, revoked = {};
 };
 
 // Gives the token its id. Throws conflict when the hash is taken.

@@ -1,0 +1,87 @@
+#include "runner/delivery.h"
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "runner/live_uploader.h"
+
+namespace lathe::runner {
+namespace {
+
+// A file that was fine when it was listed may be gone or changed when it is sent, as long as somebody writes; at the end
+// nobody does, so a second look settles it.
+constexpr int kLooks = 3;
+
+class Delivery {
+ public:
+  Delivery(ServerLink& link, const Parcel& parcel, BackoffLimits backoff, int wake_fd)
+      : link_(link), parcel_(parcel), backoff_(backoff), wake_fd_(wake_fd) {}
+
+  base::Result<void> run() {
+    LATHE_TRY_VOID(upload_outputs());
+    LATHE_TRY_VOID(ship_log());
+    FinishReport report{parcel_.exit, parcel_.log_name, parcel_.log.totals()};
+    return persist([&] { return link_.finish(report); });
+  }
+
+ private:
+  template <class Call>
+  auto persist(Call call) -> decltype(call()) { return retry(backoff_, wake_fd_, call); }
+
+  base::Result<void> upload_outputs() {
+    if (!parcel_.run_folder) return {};
+    Listing all;
+    for (const auto& top : kept_folders()) {
+      Listing listing = parcel_.run_folder->list(top);
+      all.files.insert(all.files.end(), listing.files.begin(), listing.files.end());
+      all.skipped.insert(all.skipped.end(), listing.skipped.begin(), listing.skipped.end());
+    }
+    auto changed = parcel_.uploader->changed(all.files);
+    if (!changed.empty()) {
+      LATHE_TRY_VOID(persist([&] { return link_.report_finalizing(parcel_.exit); }));
+      for (int look = 0; look < kLooks && !changed.empty(); ++look) LATHE_TRY_VOID(upload_once(changed, look, all.skipped));
+    }
+    for (const auto& line : all.skipped) parcel_.log.add_line(fmt::format("[lathe: not kept: {}]", base::printable(line, 4096)));
+    return {};
+  }
+
+  base::Result<void> upload_once(std::vector<std::string>& changed, int look, std::vector<std::string>& skipped) {
+    std::vector<std::string> problems;
+    auto uploaded = persist([&] {
+      problems.clear();
+      return parcel_.uploader->upload(link_, changed, problems);
+    });
+    if (!uploaded && must_stop(uploaded.error())) return uploaded;
+    if (!uploaded) problems.push_back(uploaded.error().text());  // refused for good: the run still ends, and says so
+    const bool last = look + 1 == kLooks || problems.empty() || !uploaded;
+    if (last) skipped.insert(skipped.end(), problems.begin(), problems.end());
+    changed = last ? std::vector<std::string>() : parcel_.uploader->changed(changed);
+    return {};
+  }
+
+  base::Result<void> ship_log() {
+    while (parcel_.shipper.has_more(true)) LATHE_TRY_VOID(persist([&] { return parcel_.shipper.ship(link_, true); }));
+    return {};
+  }
+
+  static bool must_stop(const base::Error& error) {
+    using enum base::Code;
+    return error.code() == fenced || error.code() == cancelled || error.code() == unauthorized || error.code() == forbidden;
+  }
+
+  ServerLink& link_;
+  const Parcel& parcel_;
+  const BackoffLimits backoff_;
+  const int wake_fd_;
+};
+
+}  // namespace
+
+base::Result<void> deliver(ServerLink& link, const Parcel& parcel, BackoffLimits backoff, int wake_fd) {
+  auto delivered = Delivery(link, parcel, backoff, wake_fd).run();
+  if (!delivered && delivered.error().code() != base::Code::fenced) return delivered;
+  if (auto marked = parcel.spool.mark_delivered(); !marked) base::log::warn("spool not marked", {{"error", marked.error().text()}});
+  parcel.spool.remove();
+  return delivered;
+}
+
+}  // namespace lathe::runner

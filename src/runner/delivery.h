@@ -1,0 +1,31 @@
+// Delivery: from an exit record in the spool to "the server has everything", the same for the runner that wrote it and
+// for one that adopted it. Every step may be repeated; the spool goes away only after the server acknowledged the end.
+#pragma once
+
+#include "base/error.h"
+#include "model/run.h"
+#include "runner/artifact_uploader.h"
+#include "runner/log_shipper.h"
+#include "runner/log_spool.h"
+#include "runner/retry.h"
+#include "runner/run_folder.h"
+#include "runner/server_link.h"
+#include "runner/spool.h"
+
+namespace lathe::runner {
+
+struct Parcel {
+  Spool& spool;
+  LogSpool& log;
+  LogShipper& shipper;
+  const std::string& log_name;
+  const RunFolder* run_folder;  // null when it was never made
+  ArtifactUploader* uploader;
+  const model::ExitRecord& exit;
+};
+
+// Returns when the server has acknowledged the end, with spool and run folder removed. fenced: they are removed as well.
+// Any other error leaves them for `lathe runner --adopt`; cancelled when `wake_fd` became readable meanwhile.
+base::Result<void> deliver(ServerLink& link, const Parcel& parcel, BackoffLimits backoff, int wake_fd);
+
+}  // namespace lathe::runner

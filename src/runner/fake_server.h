@@ -1,0 +1,228 @@
+// FakeServer: the server's side of a ServerLink for tests, kept in a folder, so that runners in processes of their own
+// (which a test kills) talk to the same one. It can be away, lose the reply of a call after having done it, fence the
+// attempt, or be unable to link; it keeps a journal of what it did. Every call holds one lock, as one transaction would.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/strings.h"
+#include "runner/server_link.h"
+#include "sys/fd.h"
+
+namespace lathe::runner {
+
+class FakeServer {
+ public:
+  explicit FakeServer(std::filesystem::path root) : root_(std::move(root)) {
+    for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose"}) std::filesystem::create_directories(root_ / name);
+  }
+
+  void set_order(const Order& order) { write("order.json", format_order(order)); }
+  // "down", "fenced", "no-links".
+  void turn_on(const std::string& name) { write("switches/" + name, ""); }
+  void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
+  bool is_on(const std::string& name) const { return std::filesystem::exists(root_ / "switches" / name); }
+  void ask_stop(model::EndReason reason) { write("desired", std::string(model::end_reason_name(reason))); }
+  // The next call of this name is done, but its reply never arrives.
+  void lose_reply_of(const std::string& call) { write("lose/" + call, ""); }
+
+  std::string log() const {
+    std::string out;
+    for (std::uint64_t segment = 0; std::filesystem::exists(size_path(segment)); ++segment)
+      out += read("logs/" + std::to_string(segment)).substr(0, size_of(segment));
+    return out;
+  }
+  std::uint64_t sealed() const {
+    std::uint64_t count = 0;
+    while (std::filesystem::exists(root_ / fmt::format("logs/{}.sealed", count))) ++count;
+    return count;
+  }
+  std::optional<model::ExitRecord> exit() const {
+    auto text = read("exit.json");
+    return text.empty() ? std::nullopt : std::optional(parse_exit(text).value());
+  }
+  LogTotals reported_log() const {
+    LogTotals totals;
+    std::istringstream(read("log-totals")) >> totals.segments >> totals.size;
+    return totals;
+  }
+  // Bytes of an artifact, absent when there is none.
+  std::optional<std::string> artifact(std::string path) const {
+    std::replace(path.begin(), path.end(), '/', '@');
+    auto digest = read("artifacts/" + path);
+    return digest.empty() ? std::nullopt : std::optional(read("blobs/" + digest));
+  }
+  std::vector<std::string> journal() const {
+    std::vector<std::string> out;
+    std::istringstream lines(read("journal"));
+    for (std::string line; std::getline(lines, line);) out.push_back(line);
+    return out;
+  }
+  int count(const std::string& call) const {
+    auto calls = journal();
+    return static_cast<int>(std::count(calls.begin(), calls.end(), call));
+  }
+
+ private:
+  friend class FakeLink;
+  std::string read(const std::string& name) const {
+    std::ifstream in(root_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(root_ / (name + ".tmp"), std::ios::binary) << text;
+    std::filesystem::rename(root_ / (name + ".tmp"), root_ / name);
+  }
+  std::filesystem::path size_path(std::uint64_t segment) const { return root_ / fmt::format("logs/{}.size", segment); }
+  std::uint64_t size_of(std::uint64_t segment) const {
+    return base::parse_u64(read(fmt::format("logs/{}.size", segment))).value_or(0);
+  }
+  const std::filesystem::path root_;
+};
+
+class FakeLink : public ServerLink {
+ public:
+  // `spool`: where the runner's segments are, for linking.
+  FakeLink(const FakeServer& server, std::filesystem::path spool) : server_(server), spool_(std::move(spool)) {}
+
+  base::Result<Order> claim() override {
+    return call<Order>("claim", [&] { return parse_order(server_.read("order.json")); });
+  }
+
+  base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
+    while (!interrupted_) {
+      if (server_.is_on("down")) return base::fail(base::Code::unavailable, "the server is away");
+      if (server_.is_on("fenced")) return base::fail(base::Code::fenced, "the attempt is over");
+      if (auto wish = server_.read("desired"); !wish.empty() && !on_desired(model::end_reason_from_name(wish))) return {};
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // stands in for a connection that blocks
+    }
+    return base::fail(base::Code::cancelled, "interrupted");
+  }
+
+  base::Result<LogStand> log_stand(const std::string&) override {
+    return call<LogStand>("log_stand", [&]() -> base::Result<LogStand> {
+      std::uint64_t sealed = server_.sealed();
+      return LogStand{sealed, server_.size_of(sealed)};
+    });
+  }
+
+  base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
+    return call<std::uint64_t>("append_log", [&]() -> base::Result<std::uint64_t> {
+      std::uint64_t size = server_.size_of(piece.segment);
+      if (piece.offset > size) return size;
+      std::string_view fresh = piece.bytes.substr(std::min<std::uint64_t>(piece.bytes.size(), size - piece.offset));
+      std::ofstream(server_.root_ / "logs" / std::to_string(piece.segment), std::ios::binary | std::ios::app) << fresh;
+      set_size(piece.segment, size + fresh.size(), piece.seal);
+      return size + fresh.size();
+    });
+  }
+
+  base::Result<void> link_log(const LogNotice& notice) override {
+    return call<void>("link_log", [&]() -> base::Result<void> {
+      if (server_.is_on("no-links")) return base::fail(base::Code::unsupported, "another machine");
+      std::error_code failed;
+      auto target = server_.root_ / "logs" / std::to_string(notice.segment);
+      if (!std::filesystem::exists(target)) std::filesystem::create_hard_link(spool_ / fmt::format("log.{}", notice.segment), target, failed);
+      if (failed) return base::fail(base::Code::unsupported, "{}", failed.message());
+      set_size(notice.segment, std::max(notice.size, server_.size_of(notice.segment)), notice.seal);
+      return {};
+    });
+  }
+
+  base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) override {
+    return call<std::vector<base::Digest>>("missing_blobs", [&]() -> base::Result<std::vector<base::Digest>> {
+      std::vector<base::Digest> out;
+      for (const auto& digest : digests)
+        if (!std::filesystem::exists(server_.root_ / "blobs" / digest.hex())) out.push_back(digest);
+      return out;
+    });
+  }
+
+  base::Result<void> upload_pack(std::span<const SmallBlob> blobs) override {
+    return call<void>("upload_pack", [&]() -> base::Result<void> {
+      for (const auto& blob : blobs) LATHE_TRY_VOID(store(blob.digest, blob.bytes));
+      return {};
+    });
+  }
+
+  base::Result<void> upload_file(const base::Digest& digest, std::uint64_t size, int fd) override {
+    return call<void>("upload_file", [&]() -> base::Result<void> {
+      std::string bytes(size, '\0');
+      if (::pread(fd, bytes.data(), size, 0) != static_cast<ssize_t>(size)) return base::fail(base::Code::corrupt, "it became shorter");
+      return store(digest, bytes);
+    });
+  }
+
+  base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
+    return call<void>("put_artifacts", [&]() -> base::Result<void> {
+      for (const auto& artifact : artifacts) {
+        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex())) return base::fail(base::Code::invalid, "no such blob");
+        std::string name = artifact.path;
+        std::replace(name.begin(), name.end(), '/', '@');
+        server_.write("artifacts/" + name, artifact.digest.hex());
+      }
+      return {};
+    });
+  }
+
+  base::Result<void> report_finalizing(const model::ExitRecord&) override {
+    return call<void>("report_finalizing", [] { return base::Result<void>(); });
+  }
+
+  base::Result<void> finish(const FinishReport& report) override {
+    return call<void>("finish", [&]() -> base::Result<void> {
+      if (server_.exit()) return {};  // the first one counts
+      server_.write("log-totals", fmt::format("{} {}", report.log.segments, report.log.size));
+      server_.write("exit.json", format_exit(report.exit));
+      return {};
+    });
+  }
+
+  base::Result<std::string> fetch_tree(const base::Digest& digest) override {
+    return call<std::string>("fetch_tree", [&]() -> base::Result<std::string> { return server_.read("trees/" + digest.hex()); });
+  }
+  base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) override {
+    return call<void>("fetch_pack", [&] { return sink(server_.read("packs/" + tree.hex())); });
+  }
+  void interrupt() override { interrupted_ = true; }
+
+ private:
+  template <class T, class Work>
+  base::Result<T> call(const std::string& name, Work work) {
+    if (interrupted_) return base::fail(base::Code::cancelled, "interrupted");
+    sys::Fd lock(::open((server_.root_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    ::flock(lock.get(), LOCK_EX);
+    if (server_.is_on("down") || server_.is_on("down-for-" + name)) return base::fail(base::Code::unavailable, "the server is away");
+    if (server_.is_on("fenced")) return base::fail(base::Code::fenced, "the attempt is over");
+    std::ofstream(server_.root_ / "journal", std::ios::app) << name << "\n";
+    base::Result<T> result = work();
+    if (std::filesystem::remove(server_.root_ / "lose" / name)) return base::fail(base::Code::unavailable, "the reply was lost");
+    return result;
+  }
+
+  void set_size(std::uint64_t segment, std::uint64_t size, bool seal) {
+    server_.write(fmt::format("logs/{}.size", segment), std::to_string(size));
+    if (seal) server_.write(fmt::format("logs/{}.sealed", segment), "");
+  }
+
+  base::Result<void> store(const base::Digest& digest, const std::string& bytes) {
+    if (base::sha256(bytes) != digest) return base::fail(base::Code::corrupt, "not the bytes of its digest");
+    server_.write("blobs/" + digest.hex(), bytes);
+    return {};
+  }
+
+  const FakeServer& server_;
+  const std::filesystem::path spool_;
+  std::atomic<bool> interrupted_ = false;
+};
+
+}  // namespace lathe::runner

@@ -1,0 +1,68 @@
+// LogShipper: brings the log of the spool to the server, in order, from wherever the server stands. ship() sends one
+// piece; ShipperThread does so live while the script runs, with at most one request under way.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "runner/inbox.h"
+#include "runner/log_spool.h"
+#include "runner/retry.h"
+#include "runner/server_link.h"
+#include "sys/fd.h"
+
+namespace lathe::runner {
+
+class LogShipper {
+ public:
+  LogShipper(const LogSpool& log, std::string name) : log_(log), name_(std::move(name)) {}
+
+  // Whether ship() has something to send. `last`: the log is complete, so its last segment is sealed too.
+  bool has_more(bool last) const;
+  // Whether a whole piece waits to be sent: no reason to let more gather.
+  bool is_behind() const;
+  // Sends one piece (bytes: at most 1 MiB; linked: the size of the segment now).
+  base::Result<void> ship(ServerLink& link, bool last);
+  // Goes on where the server stands; for a spool that another runner began to ship.
+  base::Result<void> resume(ServerLink& link);
+
+ private:
+  base::Result<void> ship_notice(ServerLink& link, std::uint64_t size, bool seal);
+  base::Result<void> ship_bytes(ServerLink& link, std::uint64_t size, bool seal);
+  base::Result<std::uint64_t> size_of(std::uint64_t segment) const;
+  void sealed();
+
+  const LogSpool& log_;
+  const std::string name_;
+  std::uint64_t segment_ = 0, offset_ = 0;  // the first byte not sent
+  bool linked_ = true;                      // until the server says that it cannot
+  bool all_sealed_ = false;
+};
+
+// Runs a LogShipper on a thread of its own, which uses `link` alone until stop() has returned.
+class ShipperThread {
+ public:
+  ShipperThread(LogShipper& shipper, ServerLink& link, Inbox& inbox, BackoffLimits limits);
+  ~ShipperThread() { stop(); }
+  // There are new bytes. Cheap: no system call unless the thread waits.
+  void nudge();
+  void stop();
+
+ private:
+  void run();
+
+  LogShipper& shipper_;
+  ServerLink& link_;
+  Inbox& inbox_;
+  const BackoffLimits limits_;
+  sys::Fd stop_event_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lathe::runner

@@ -1,0 +1,140 @@
+#include "runner/log_spool.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sys/clock.h"
+
+namespace lathe::runner {
+namespace {
+
+constexpr int kOffsetBits = 40;
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
+constexpr std::size_t kPumpBytes = 1 << 20;
+constexpr base::Duration kMarkerPeriod = std::chrono::milliseconds(100);
+
+}  // namespace
+
+LogSpool::LogSpool(std::filesystem::path folder, std::uint64_t segment_bytes)
+    : folder_(std::move(folder)), segment_bytes_(std::clamp<std::uint64_t>(segment_bytes, 4096, kOffsetMask)) {}
+
+std::filesystem::path LogSpool::segment_path(std::uint64_t segment) const { return folder_ / fmt::format("log.{}", segment); }
+
+LogStand LogSpool::end() const {
+  std::uint64_t packed = end_.load(std::memory_order_acquire);
+  return {packed >> kOffsetBits, packed & kOffsetMask};
+}
+
+LogTotals LogSpool::totals() const {
+  LogStand at = end();
+  return {at.segment + (at.offset > 0 ? 1 : 0), before_ + at.offset};
+}
+
+void LogSpool::advance(std::uint64_t bytes) { end_.fetch_add(bytes, std::memory_order_release); }
+
+// The file of the next byte; a new one when the current is full.
+bool LogSpool::open_segment() {
+  LogStand at = end();
+  if (file_ && at.offset < segment_bytes_) return true;
+  std::uint64_t segment = at.segment + (file_ ? 1 : 0);
+  sys::Fd next(::open(segment_path(segment).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!next) return false;
+  if (file_) {
+    before_ += at.offset;
+    end_.store(segment << kOffsetBits, std::memory_order_release);
+  }
+  file_ = std::move(next);
+  return ::lseek(file_.get(), 0, SEEK_END) >= 0;
+}
+
+LogSpool::Pumped LogSpool::pump(int pipe) {
+  if (lost_ > 0 && !write_marker()) return drop(pipe);
+  if (!open_segment()) return drop(pipe);
+  const std::size_t room = std::min<std::uint64_t>(kPumpBytes, segment_bytes_ - end().offset);
+  ssize_t moved;
+  if (can_splice_) {
+    moved = ::splice(pipe, nullptr, file_.get(), nullptr, room, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+    if (moved < 0 && errno == EINVAL) can_splice_ = false;
+  }
+  if (!can_splice_) {
+    char buffer[64 * 1024];
+    moved = ::read(pipe, buffer, std::min(room, sizeof buffer));
+    if (moved > 0 && !write_whole({buffer, static_cast<std::size_t>(moved)})) {
+      lost_ += static_cast<std::uint64_t>(moved);
+      return Pumped::some;
+    }
+    if (moved > 0) return Pumped::some;
+  }
+  if (moved == 0) return Pumped::end;
+  if (moved < 0) return errno == EAGAIN || errno == EINTR ? Pumped::nothing : drop(pipe);
+  advance(static_cast<std::uint64_t>(moved));
+  return Pumped::some;
+}
+
+// A full disk, or a broken one: the script goes on, and what it says is counted.
+LogSpool::Pumped LogSpool::drop(int pipe) {
+  char buffer[64 * 1024];
+  ssize_t n = ::read(pipe, buffer, sizeof buffer);
+  if (n > 0) lost_ += static_cast<std::uint64_t>(n);
+  return n > 0 ? Pumped::some : n == 0 ? Pumped::end : Pumped::nothing;
+}
+
+bool LogSpool::write_marker() {
+  // Not for every piece of a flood: each try costs a write.
+  const base::Duration now = sys::boot_time();
+  if (now - marker_tried_ < kMarkerPeriod) return false;
+  marker_tried_ = now;
+  char last = '\n';
+  if (LogStand at = end(); file_ && at.offset > 0) (void)!::pread(file_.get(), &last, 1, static_cast<off_t>(at.offset - 1));
+  std::string marker = fmt::format("{}[lathe: {} bytes of output lost: disk full]\n", last == '\n' ? "" : "\n", lost_);
+  if (!open_segment() || !write_whole(marker)) return false;
+  lost_ = 0;
+  return true;
+}
+
+// All of it or nothing, so that a marker is never cut.
+bool LogSpool::write_whole(std::string_view bytes) {
+  const auto before = static_cast<off_t>(end().offset);
+  for (std::size_t done = 0; done < bytes.size();) {
+    ssize_t n = ::pwrite(file_.get(), bytes.data() + done, bytes.size() - done, before + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      (void)!::ftruncate(file_.get(), before);
+      ::lseek(file_.get(), before, SEEK_SET);
+      return false;
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  ::lseek(file_.get(), before + static_cast<off_t>(bytes.size()), SEEK_SET);
+  advance(bytes.size());
+  return true;
+}
+
+void LogSpool::add_line(std::string_view text) {
+  if (lost_ > 0 && !write_marker()) return;
+  if (open_segment()) write_whole(fmt::format("{}\n", text));
+}
+
+void LogSpool::close() {
+  marker_tried_ = {};
+  if (lost_ > 0) write_marker();
+}
+
+base::Result<void> LogSpool::reopen() {
+  std::uint64_t segment = 0;
+  before_ = 0;
+  struct stat now {}, next {};
+  if (::stat(segment_path(0).c_str(), &now) != 0) return {};  // nothing was ever written
+  for (; ::stat(segment_path(segment + 1).c_str(), &next) == 0; ++segment, now = next) before_ += static_cast<std::uint64_t>(now.st_size);
+  file_.reset(::open(segment_path(segment).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file_) return base::fail(base::errno_error(errno, "opening the log in the spool"));
+  ::lseek(file_.get(), 0, SEEK_END);
+  end_ = segment << kOffsetBits | static_cast<std::uint64_t>(now.st_size);
+  return {};
+}
+
+}  // namespace lathe::runner

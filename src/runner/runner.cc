@@ -1,0 +1,77 @@
+#include "runner/runner.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "runner/http_link.h"
+#include "runner/snapshot.h"
+#include "runner/task.h"
+
+namespace lathe::runner {
+namespace {
+
+// The value leaves the environment, also the copy that /proc/PID/environ shows.
+std::string take_variable(const char* name) {
+  char* value = std::getenv(name);
+  if (!value) return {};
+  std::string out = value;
+  ::explicit_bzero(value, out.size());
+  ::unsetenv(name);
+  return out;
+}
+
+base::Result<int> parse_small(std::string_view name, const std::string& text) {
+  auto number = base::parse_u64(text);
+  if (!number || *number > 1'000'000) return base::fail(base::Code::invalid, "{} is not a number: {}", name, base::printable(text));
+  return static_cast<int>(*number);
+}
+
+base::Result<SpoolHeader> take_header() {
+  SpoolHeader header;
+  header.token = take_variable("LATHE_RUN_TOKEN");
+  header.run = take_variable("LATHE_RUN");
+  LATHE_TRY(header.attempt, parse_small("LATHE_ATTEMPT", take_variable("LATHE_ATTEMPT")));
+  LATHE_TRY(header.node, parse_small("LATHE_NODE", take_variable("LATHE_NODE")));
+  if (header.token.empty() || header.run.empty())
+    return base::fail(base::Error(base::Code::invalid, "LATHE_RUN and LATHE_RUN_TOKEN are not set")
+                          .hint("a runner is started by a compute provider; to deliver a spool use --adopt"));
+  return header;
+}
+
+// The token is in our memory: no core files, and no other process of this user may attach.
+void protect_memory() {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  rlimit none{0, 0};
+  rlimit before{};
+  if (::getrlimit(RLIMIT_CORE, &before) == 0) none.rlim_max = before.rlim_max;  // the script may raise its own again
+  ::setrlimit(RLIMIT_CORE, &none);
+}
+
+base::Result<void> run(const RunnerOptions& options) {
+  if (!options.adopt.empty()) {
+    auto make_link = [&](const SpoolHeader& header) { return make_http_link(options.url, header, options.version); };
+    return adopt_spool({.spool = options.adopt, .backoff = {}}, make_link);
+  }
+  LATHE_TRY(SpoolHeader header, take_header());
+  LinkFactory make_link = [&] { return make_http_link(options.url, header, options.version); };
+  TaskOptions task{.work = std::filesystem::absolute(options.work), .header = header, .url = options.url, .backoff = {}, .deliver_snapshot = write_snapshot};
+  return run_task(task, make_link);
+}
+
+}  // namespace
+
+int run_runner(const RunnerOptions& options) {
+  protect_memory();
+  auto ended = run(options);
+  if (ended) return 0;
+  base::log::error("runner ended", {{"code", base::code_name(ended.error().code())}, {"message", ended.error().text()}, {"hint", ended.error().hint()}});
+  return base::exit_status(ended.error().code());
+}
+
+}  // namespace lathe::runner

@@ -1,0 +1,99 @@
+// ServerLink: everything a runner says to its server, for one attempt. Blocking; one link per thread (interrupt() alone
+// may come from another). Every call may be repeated: a reply that got lost is asked for again. Errors: unavailable and
+// timeout mean "later"; fenced means that this attempt is over and nothing of it counts any more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "model/run.h"
+#include "runner/order.h"
+
+namespace lathe::runner {
+
+struct LogPiece {
+  std::string name;
+  std::uint64_t segment = 0, offset = 0;
+  std::string_view bytes;
+  bool seal = false;  // the segment ends with these bytes
+};
+
+// The local shortcut: the segment's file in the spool has this size now.
+struct LogNotice {
+  std::string name;
+  std::uint64_t segment = 0, size = 0;
+  bool seal = false;
+};
+
+// The first byte that the server does not have.
+struct LogStand {
+  std::uint64_t segment = 0, offset = 0;
+};
+
+struct LogTotals {
+  std::uint64_t segments = 0, size = 0;
+};
+
+struct Artifact {
+  std::string path;
+  base::Digest digest;
+  std::uint64_t size = 0;
+  bool executable = false;
+};
+
+struct SmallBlob {
+  base::Digest digest;
+  std::string bytes;
+};
+
+struct FinishReport {
+  model::ExitRecord exit;
+  std::string log_name;
+  LogTotals log;
+};
+
+// What the server wants of the attempt: empty: go on.
+using Desired = std::optional<model::EndReason>;
+
+class ServerLink {
+ public:
+  virtual ~ServerLink() = default;
+
+  virtual base::Result<Order> claim() = 0;
+  // Calls back with each wish until the stream ends; a callback that returns false ends it.
+  virtual base::Result<void> watch(const std::function<bool(Desired)>& on_desired) = 0;
+
+  virtual base::Result<LogStand> log_stand(const std::string& name) = 0;
+  // The server's length of the segment afterwards; less than offset when the piece would have left a hole.
+  virtual base::Result<std::uint64_t> append_log(const LogPiece& piece) = 0;
+  // unsupported: the server cannot see the spool; send bytes.
+  virtual base::Result<void> link_log(const LogNotice& notice) = 0;
+
+  virtual base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) = 0;
+  virtual base::Result<void> upload_pack(std::span<const SmallBlob> blobs) = 0;
+  // A large file, resumed where an earlier try broke off. corrupt when its bytes are not those of the digest any more.
+  virtual base::Result<void> upload_file(const base::Digest& digest, std::uint64_t size, int fd) = 0;
+  virtual base::Result<void> put_artifacts(std::span<const Artifact> artifacts) = 0;
+
+  virtual base::Result<void> report_finalizing(const model::ExitRecord& exit) = 0;
+  virtual base::Result<void> finish(const FinishReport& report) = 0;
+
+  virtual base::Result<std::string> fetch_tree(const base::Digest& digest) = 0;
+  virtual base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) = 0;
+
+  // From another thread: a waiting call returns Error(cancelled), and so does every later one.
+  virtual void interrupt() = 0;
+};
+
+// A new link to the same attempt, for another thread.
+using LinkFactory = std::function<std::unique_ptr<ServerLink>()>;
+
+}  // namespace lathe::runner

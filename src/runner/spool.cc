@@ -1,0 +1,157 @@
+#include "runner/spool.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+
+#include "base/digest.h"
+#include "base/strings.h"
+#include "runner/retry.h"
+#include "sys/small_file.h"
+
+namespace lathe::runner {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr const char *kHeader = "spool.json", *kOrder = "order.json", *kExit = "exit", *kDelivered = "delivered";
+constexpr off_t kReserveBytes = 64 * 1024;
+
+base::Result<void> write_new(const fs::path& path, std::string_view text) {
+  sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return base::fail(base::errno_error(errno, fmt::format("writing {}", path.string())));
+  return {};
+}
+
+std::string format_header(const SpoolHeader& header) {
+  return json::serialize(json::object{{"format", header.format}, {"run", header.run}, {"attempt", header.attempt},
+                                      {"node", header.node}, {"token", header.token}}) + "\n";
+}
+
+base::Result<SpoolHeader> parse_header(std::string_view text) {
+  try {
+    json::object object = json::parse(text).as_object();
+    SpoolHeader header;
+    header.format = object.at("format").to_number<int>();
+    if (header.format > kSpoolFormat)
+      return base::fail(base::Error(base::Code::unsupported, fmt::format("the spool has format {}, this version reads up to {}",
+                                                                         header.format, kSpoolFormat))
+                            .hint("adopt it with the version of lathe that wrote it, or a later one"));
+    header.run = std::string(object.at("run").as_string());
+    header.attempt = object.at("attempt").to_number<int>();
+    header.node = object.at("node").to_number<int>();
+    header.token = std::string(object.at("token").as_string());
+    return header;
+  } catch (const std::exception& error) {
+    return base::fail(base::Code::corrupt, "spool.json is damaged: {}", error.what());
+  }
+}
+
+base::Result<void> make_folder(const fs::path& path, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) == 0) return {};
+  return base::fail(base::errno_error(errno, fmt::format("making {}", path.string())));
+}
+
+}  // namespace
+
+base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys::FileSystem& files) {
+  Spool spool(work / "spool", files);
+  spool.header_ = std::move(header);
+  if (auto made = make_folder(spool.folder_, 0700); !made && made.error().code() == base::Code::not_found) {
+    std::error_code failed;
+    fs::create_directories(work, failed);
+    LATHE_TRY_VOID(make_folder(spool.folder_, 0700));
+  } else if (!made) {
+    return base::fail(std::move(made).error());
+  }
+  LATHE_TRY_VOID(make_folder(spool.run_folder(), 0700));
+  LATHE_TRY_VOID(write_new(spool.folder_ / kHeader, format_header(spool.header_)));
+  spool.lock_.reset(::open((spool.folder_ / kHeader).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!spool.lock_ || ::flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return base::fail(base::errno_error(errno, "locking the spool"));
+  // Blocks for the exit record are taken now, while there are some. Not every file system can; then it is tried late.
+  sys::Fd exit(::open((spool.folder_ / kExit).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!exit) return base::fail(base::errno_error(errno, "making the exit record"));
+  if (::fallocate(exit.get(), FALLOC_FL_KEEP_SIZE, 0, kReserveBytes) != 0 && errno == ENOSPC)
+    return base::fail(base::errno_error(errno, "reserving room for the exit record"));
+  return spool;
+}
+
+base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience, sys::FileSystem& files) {
+  Spool spool(fs::absolute(folder).lexically_normal(), files);
+  if (!spool.folder_.has_filename()) spool.folder_ = spool.folder_.parent_path();
+  spool.lock_.reset(::open((spool.folder_ / kHeader).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!spool.lock_)
+    return base::fail(base::Error(base::errno_error(errno, fmt::format("opening the spool {}", spool.folder_.string())))
+                          .hint("name the folder that holds spool.json"));
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (::flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() > deadline)
+      return base::fail(base::Error(base::Code::unavailable, "the runner of this spool, or a process of its run, still lives"));
+    pause(std::chrono::milliseconds(20), -1);
+  }
+  LATHE_TRY(std::string text, sys::read_small_file(spool.folder_ / kHeader));
+  LATHE_TRY(spool.header_, parse_header(text));
+  return spool;
+}
+
+base::Result<void> Spool::write_order(const Order& order) { return write_new(folder_ / kOrder, format_order(order)); }
+
+base::Result<std::optional<Order>> Spool::read_order() const {
+  auto text = sys::read_small_file(folder_ / kOrder);
+  if (!text && text.error().code() == base::Code::not_found) return std::optional<Order>();
+  if (!text) return base::fail(std::move(text).error());
+  auto order = parse_order(*text);
+  // Cut short by a crash: the process was never started, as that comes after.
+  if (!order) return std::optional<Order>();
+  return std::optional<Order>(std::move(*order));
+}
+
+base::Result<void> Spool::write_exit(const model::ExitRecord& exit) {
+  const std::string path = folder_ / kExit;
+  std::string text = format_exit(exit);
+  text += "\n" + base::sha256(text).hex() + "\n";
+  LATHE_TRY(sys::File file, files_->open_or_create(path, 0600));
+  LATHE_TRY_VOID(files_->write(file, text, 0));
+  LATHE_TRY_VOID(files_->sync_file(path));
+  return files_->sync_directory(folder_.string());
+}
+
+base::Result<std::optional<model::ExitRecord>> Spool::read_exit() const {
+  auto text = sys::read_small_file(folder_ / (is_delivered() ? kDelivered : kExit));
+  if (!text && text.error().code() == base::Code::not_found) return std::optional<model::ExitRecord>();
+  if (!text) return base::fail(std::move(text).error());
+  auto lines = base::split(*text, '\n');
+  if (lines.size() < 2 || base::sha256(lines[0]).hex() != lines[1]) return std::optional<model::ExitRecord>();
+  LATHE_TRY(auto exit, parse_exit(lines[0]));
+  return std::optional(std::move(exit));
+}
+
+void Spool::release_reserve() {
+  sys::Fd exit(::open((folder_ / kExit).c_str(), O_WRONLY | O_CLOEXEC));
+  struct stat status {};
+  // To the size that it has: blocks behind the end go back to the file system.
+  if (exit && ::fstat(exit.get(), &status) == 0) (void)!::ftruncate(exit.get(), status.st_size);
+}
+
+base::Result<void> Spool::mark_delivered() {
+  if (::rename((folder_ / kExit).c_str(), (folder_ / kDelivered).c_str()) == 0) return {};
+  return base::fail(base::errno_error(errno, "marking the spool delivered"));
+}
+
+bool Spool::is_delivered() const { return ::access((folder_ / kDelivered).c_str(), F_OK) == 0; }
+
+void Spool::remove() {
+  std::error_code ignored;  // what cannot be removed is swept by the provider; nothing in it matters any more
+  fs::remove_all(run_folder(), ignored);
+  fs::remove_all(folder_, ignored);
+  ::rmdir(folder_.parent_path().c_str());
+  lock_.reset();
+}
+
+}  // namespace lathe::runner

@@ -1,0 +1,69 @@
+// Spool: the folder where a runner keeps what it has not delivered yet (docs/formats/spool.md). Owned by one process at
+// a time, proved by a lock on spool.json which the guardian of the user's processes holds as well: whoever gets the lock
+// knows that the runner and all processes of the run are dead. Lives on the runner's main thread.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "model/run.h"
+#include "runner/order.h"
+#include "sys/fd.h"
+#include "sys/file_system.h"
+
+namespace lathe::runner {
+
+inline constexpr int kSpoolFormat = 1;
+
+struct SpoolHeader {
+  int format = kSpoolFormat;
+  std::string run;
+  int attempt = 0, node = 0;
+  std::string token;  // the file is readable by its owner only
+};
+
+class Spool {
+ public:
+  // In `work`/spool, with the run folder `work`/run beside it. conflict when there is one already.
+  static base::Result<Spool> create(const std::filesystem::path& work, SpoolHeader header,
+                                    sys::FileSystem& files = sys::linux_file_system());
+  // Takes over what another runner left. Waits up to `patience` for it and its processes to be gone (else unavailable);
+  // a spool of a newer format is unsupported.
+  static base::Result<Spool> adopt(const std::filesystem::path& folder, base::Duration patience,
+                                   sys::FileSystem& files = sys::linux_file_system());
+
+  const SpoolHeader& header() const { return header_; }
+  int lock_fd() const { return lock_.get(); }
+  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
+
+  base::Result<void> write_order(const Order& order);
+  // Absent before the claim.
+  base::Result<std::optional<Order>> read_order() const;
+
+  // On disk when this returns; the room for it was reserved at the start, so a full disk does not stop it.
+  base::Result<void> write_exit(const model::ExitRecord& exit);
+  // Absent when there is none, or one that was never completed.
+  base::Result<std::optional<model::ExitRecord>> read_exit() const;
+  // After write_exit: gives back the rest of the reserve, as room for the last words of the log.
+  void release_reserve();
+
+  // The server has acknowledged everything: nothing here is to be delivered again.
+  base::Result<void> mark_delivered();
+  bool is_delivered() const;
+  // Removes spool and run folder. The lock is let go last.
+  void remove();
+
+ private:
+  Spool(std::filesystem::path folder, sys::FileSystem& files) : folder_(std::move(folder)), files_(&files) {}
+
+  std::filesystem::path folder_;
+  sys::FileSystem* files_;
+  SpoolHeader header_;
+  sys::Fd lock_;
+};
+
+}  // namespace lathe::runner

@@ -1,0 +1,173 @@
+#include "runner/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace lathe::runner {
+namespace {
+
+// Most short runs are over by then and cost neither threads nor connections.
+constexpr base::Duration kShortLife = std::chrono::milliseconds(150);
+constexpr int kPipeBytes = 1 << 20;
+// Pieces of output taken before the other descriptors are looked at again.
+constexpr int kPumpsPerTurn = 16;
+
+std::string describe_signal(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name ? fmt::format("killed by signal {} (SIG{})", signal, name) : fmt::format("killed by signal {}", signal);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(Workshop workshop) : shop_(std::move(workshop)) {}
+Supervisor::~Supervisor() = default;
+
+base::Result<void> Supervisor::prepare_timers() {
+  for (auto* timer : {&limit_, &grace_, &life_}) {
+    LATHE_TRY(sys::BootTimer made, sys::BootTimer::create());
+    *timer = std::move(made);
+  }
+  if (shop_.deadline != base::Duration::max())
+    limit_->arm(std::max<base::Duration>(std::chrono::nanoseconds(1), shop_.deadline - sys::boot_time()));
+  life_->arm(kShortLife);
+  return {};
+}
+
+// Only where the memory limit is to be enforced: a group costs a tenth of a millisecond, and the guardian finds every
+// process without one.
+void Supervisor::make_cgroup() {
+  const Order& order = shop_.order;
+  if (!order.enforce_memory || order.slice.memory_bytes <= 0) return;
+  std::string name = fmt::format("lathe-{}-{}", ::getpid(), order.attempt);
+  auto group = sys::Cgroup::create(name, {order.slice.memory_bytes, order.slice.millicores});
+  if (group) group_.emplace(std::move(*group));
+  else base::log::warn("no cgroup: the memory limit is not enforced", {{"error", group.error().text()}});
+}
+
+base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
+  LATHE_TRY(sys::Pipe pipe, sys::make_pipe());
+  ::fcntl(pipe.read.get(), F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups; a refusal (limit of the user) is fine
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  LATHE_TRY_VOID(prepare_timers());
+  make_cgroup();
+  if (group_) program.cgroups = group_->join_descriptors();
+  program.output = program.error = pipe.write.get();
+  started_ = sys::utc_now();
+  LATHE_TRY(Guardian guardian, Guardian::start(program, group_ ? &*group_ : nullptr, shop_.spool_lock));
+  guardian_.emplace(std::move(guardian));
+  pipe.write.reset();
+  output_ = std::move(pipe.read);
+  on_inbox();  // a wish that came while the folder was prepared
+  loop();
+  auto report = guardian_->read_report();
+  drain();
+  if (report && !report->started) return base::fail(base::Code::io, "{}", report->start_error);
+  return make_record(report);
+}
+
+void Supervisor::loop() {
+  for (;;) {
+    pollfd waits[] = {{guardian_->fd(), POLLIN, 0}, {output_.get(), POLLIN, 0}, {shop_.signals, POLLIN, 0},
+                      {shop_.inbox.fd(), POLLIN, 0}, {limit_->fd(), POLLIN, 0}, {grace_->fd(), POLLIN, 0}, {life_->fd(), POLLIN, 0}};
+    if (::poll(waits, std::size(waits), -1) < 0) continue;
+    if (waits[1].revents != 0) on_output();
+    if (waits[2].revents != 0) on_signal();
+    if (waits[3].revents != 0) on_inbox();
+    if (waits[4].revents != 0 && limit_->take())
+      request_stop(model::EndReason::timed_out, fmt::format("stopped at the time limit of {} s", shop_.order.max_run_duration_seconds));
+    if (waits[5].revents != 0 && grace_->take()) guardian_->kill();
+    if (waits[6].revents != 0 && life_->take()) on_life_tick();
+    if (waits[0].revents != 0) return;
+  }
+}
+
+void Supervisor::on_output() {
+  bool some = false;
+  for (int pumps = 0; pumps < kPumpsPerTurn; ++pumps) {
+    auto pumped = shop_.log.pump(output_.get());
+    if (pumped == LogSpool::Pumped::end) output_.reset();
+    if (pumped != LogSpool::Pumped::some) break;
+    some = true;
+  }
+  if (!some) return;
+  if (!shipper_thread_) shipper_thread_.emplace(shop_.shipper, shop_.link, shop_.inbox, shop_.backoff);
+  shipper_thread_->nudge();
+}
+
+// Every process is gone, so the pipe gets no more; whoever may hold its end elsewhere is not waited for.
+void Supervisor::drain() {
+  while (output_ && shop_.log.pump(output_.get()) == LogSpool::Pumped::some) {}
+  output_.reset();
+}
+
+void Supervisor::on_signal() {
+  sys::take_signals(shop_.signals);
+  request_stop(model::EndReason::canceled, "the runner was asked to stop");
+}
+
+void Supervisor::on_inbox() {
+  shop_.inbox.acknowledge();
+  if (shop_.inbox.fenced()) guardian_->kill();  // nothing of this attempt counts any more
+  if (auto reason = shop_.inbox.stop()) request_stop(*reason, *reason == model::EndReason::preempted ? "preempted" : "canceled");
+}
+
+void Supervisor::request_stop(model::EndReason reason, std::string message) {
+  const bool first = !stop_;
+  // The server knows why better than a signal does: a provider that preempts sends one too.
+  if (first || (stop_ == model::EndReason::canceled && reason == model::EndReason::preempted)) {
+    stop_ = reason;
+    stop_message_ = std::move(message);
+  }
+  if (!first) return;
+  guardian_->terminate();
+  grace_->arm(std::max<base::Duration>(std::chrono::nanoseconds(1), std::chrono::seconds(shop_.order.grace_seconds)));
+}
+
+void Supervisor::on_life_tick() {
+  if (!watcher_) {
+    watcher_.emplace(shop_.make_link(), shop_.inbox, shop_.backoff);
+    live_.emplace(shop_.run_folder, shop_.uploader, shop_.make_link(), shop_.inbox, shop_.backoff);
+    meter_.emplace(guardian_->pid(), shop_.order.slice.gpus);
+    life_->arm(UsageMeter::kPeriod, UsageMeter::kPeriod);
+  }
+  meter_->sample();
+}
+
+model::ExitRecord Supervisor::make_record(const std::optional<GuardianReport>& report) const {
+  model::ExitRecord exit;
+  exit.started = started_;
+  exit.ended = sys::utc_now();
+  if (meter_) exit.usage = meter_->usage();
+  const int status = report ? report->wait_status : SIGKILL;
+  if (report) {
+    exit.usage.cpu_seconds = report->cpu_seconds;
+    exit.usage.peak_memory_bytes = std::max(exit.usage.peak_memory_bytes, report->peak_process_bytes);
+  }
+  if (WIFEXITED(status)) exit.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) exit.signal = WTERMSIG(status);
+  if (stop_) {
+    exit.reason = *stop_;
+    exit.message = stop_message_;
+  } else if (status != 0 && group_ && group_->out_of_memory()) {
+    exit.reason = model::EndReason::out_of_memory;
+    exit.message = fmt::format("killed at the memory limit of {}",
+                               base::human_bytes(static_cast<std::uint64_t>(shop_.order.slice.memory_bytes)));
+  } else if (exit.signal != 0) {
+    exit.reason = model::EndReason::signaled;
+    exit.message = report ? describe_signal(exit.signal) : "killed together with its guardian";
+  } else {
+    exit.reason = model::EndReason::exited;
+    if (exit.exit_code != 0) exit.message = fmt::format("exit code {}", exit.exit_code);
+  }
+  if (report && report->unkillable > 0) exit.message += fmt::format("; {} processes hang in the kernel", report->unkillable);
+  return exit;
+}
+
+}  // namespace lathe::runner

@@ -1,0 +1,79 @@
+// Supervisor: the time from the start of the user's program to its end. One poll loop on the main thread owns the pipe,
+// the timers and the stop ladder (SIGTERM, grace, SIGKILL); it never talks to the server itself, so a server that is
+// away is not noticed here. Helper threads are made only when needed: the log shipper with the first byte of output, the
+// watcher and the uploader of outputs when the program has lived for a while. A run of `true` makes none.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "model/run.h"
+#include "runner/artifact_uploader.h"
+#include "runner/guardian.h"
+#include "runner/inbox.h"
+#include "runner/live_uploader.h"
+#include "runner/log_shipper.h"
+#include "runner/log_spool.h"
+#include "runner/order.h"
+#include "runner/retry.h"
+#include "runner/usage_meter.h"
+#include "runner/watcher.h"
+#include "sys/cgroup.h"
+#include "sys/clock.h"
+
+namespace lathe::runner {
+
+// What the supervisor works with; all of it outlives the supervisor.
+struct Workshop {
+  const Order& order;
+  LogSpool& log;
+  LogShipper& shipper;
+  ServerLink& link;  // lent to the shipper's thread while the program runs
+  const LinkFactory& make_link;
+  const RunFolder& run_folder;
+  ArtifactUploader& uploader;
+  Inbox& inbox;
+  int signals;     // SIGTERM and companions come out here
+  int spool_lock;  // the guardian holds it too
+  base::Duration deadline;  // on the boot clock; max(): none
+  BackoffLimits backoff;
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(Workshop workshop);
+  ~Supervisor();
+
+  // Starts the program and returns when no process of it is left and its log is in the spool. An error means that it
+  // could not be started.
+  base::Result<model::ExitRecord> run(sys::SpawnRequest program);
+
+ private:
+  base::Result<void> prepare_timers();
+  void make_cgroup();
+  void loop();
+  void on_output();
+  void on_signal();
+  void on_inbox();
+  void on_life_tick();
+  void request_stop(model::EndReason reason, std::string message);
+  void drain();
+  model::ExitRecord make_record(const std::optional<GuardianReport>& report) const;
+
+  Workshop shop_;
+  std::optional<sys::Cgroup> group_;
+  std::optional<Guardian> guardian_;
+  sys::Fd output_;
+  std::optional<sys::BootTimer> limit_, grace_, life_;
+  std::optional<ShipperThread> shipper_thread_;
+  std::optional<Watcher> watcher_;
+  std::optional<LiveUploader> live_;
+  std::optional<UsageMeter> meter_;
+  std::optional<model::EndReason> stop_;
+  std::string stop_message_;
+  base::UtcTime started_;
+};
+
+}  // namespace lathe::runner

@@ -1,0 +1,256 @@
+#include "runner/task.h"
+
+#include <sys/stat.h>
+
+#include "runner/runner_fixture.h"
+#include "sys/cgroup.h"
+
+namespace lathe::runner {
+namespace {
+
+using model::EndReason;
+using TaskTest = RunnerTest;
+
+TEST_F(TaskTest, RunsACommandAndDeliversItsOutputOnce) {
+  set_script("echo hello; echo again >&2");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("hello\nagain\n", server_.log());
+  EXPECT_EQ(1u, server_.sealed());
+  ASSERT_TRUE(server_.exit());
+  EXPECT_EQ(EndReason::exited, server_.exit()->reason);
+  EXPECT_EQ(0, server_.exit()->exit_code);
+  EXPECT_EQ(12u, server_.reported_log().size);
+  EXPECT_GT(server_.exit()->usage.peak_memory_bytes, 0);
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(TaskTest, CostsTwoCallsForARunThatSaysNothing) {
+  set_script("true");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ((std::vector<std::string>{"claim", "finish"}), server_.journal());
+}
+
+TEST_F(TaskTest, TellsTheExitCodeOfAFailingScript) {
+  set_script("echo oops; exit 7");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::exited, server_.exit()->reason);
+  EXPECT_EQ(7, server_.exit()->exit_code);
+  EXPECT_EQ("exit code 7", server_.exit()->message);
+  EXPECT_EQ("oops\n", server_.log());
+}
+
+TEST_F(TaskTest, TellsTheSignalThatKilledAScript) {
+  set_script("kill -SEGV $$");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::signaled, server_.exit()->reason);
+  EXPECT_EQ(SIGSEGV, server_.exit()->signal);
+  EXPECT_EQ("killed by signal 11 (SIGSEGV)", server_.exit()->message);
+}
+
+TEST_F(TaskTest, SaysWhyAProgramCouldNotBeStarted) {
+  order_.command.command = {"no-such-program"};
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::start_failed, server_.exit()->reason);
+  EXPECT_NE(std::string::npos, server_.exit()->message.find("hint"));
+}
+
+TEST_F(TaskTest, SaysWhyAFileCannotBeExecuted) {
+  auto path = root_ / "not-a-program";
+  std::ofstream(path) << "\x01\x02";
+  ::chmod(path.c_str(), 0755);
+  order_.command.command = {path};
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::start_failed, server_.exit()->reason);
+  EXPECT_NE(std::string::npos, server_.exit()->message.find("Exec format error")) << server_.exit()->message;
+}
+
+TEST_F(TaskTest, SaysThatTheInterpreterIsMissing) {
+  order_.command.script = "train.py";
+  order_.environment.interpreter = "/no/such/python";
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::start_failed, server_.exit()->reason);
+  EXPECT_NE(std::string::npos, server_.exit()->message.find("/no/such/python"));
+}
+
+TEST_F(TaskTest, GivesTheScriptItsTokenAndNothingOfTheRunners) {
+  ::setenv("LATHE_RUN_TOKEN", "leak", 1);
+  set_script("echo $AZUREML_RUN_TOKEN $AZUREML_RUN_ID; env | grep -c LATHE_RUN; ls /proc/$$/fd | wc -l");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("secret-token run-1\n0\n3\n", server_.log());
+}
+
+TEST_F(TaskTest, KeepsOutputOfAnyKindByteByByte) {
+  set_script("head -c 300000 /dev/urandom > outputs/raw; cat outputs/raw; printf 'a\\rb\\r'; printf '\\000\\377'");
+  order_.segment_bytes = 64 * 1024;
+  EXPECT_EQ(0, run().code());
+  auto raw = server_.artifact("outputs/raw");
+  ASSERT_TRUE(raw);
+  EXPECT_TRUE(server_.log() == *raw + "a\rb\r" + std::string("\0\377", 2)) << "the log differs from what was written";
+  EXPECT_EQ(5u, server_.sealed());
+  EXPECT_EQ(5u, server_.reported_log().segments);
+}
+
+TEST_F(TaskTest, SendsBytesWhereTheServerCannotLink) {
+  server_.turn_on("no-links");
+  order_.segment_bytes = 100'000;
+  set_script("seq 1 60000");
+  EXPECT_EQ(0, run().code());
+  std::string expected;
+  for (int i = 1; i <= 60000; ++i) expected += std::to_string(i) + "\n";
+  EXPECT_TRUE(server_.log() == expected);
+  EXPECT_EQ(1, server_.count("link_log"));
+}
+
+TEST_F(TaskTest, KeepsMemoryBoundedForALongLineWithoutEnd) {
+  server_.turn_on("no-links");
+  set_script("head -c 67108864 /dev/zero");
+  auto ended = run();
+  EXPECT_EQ(0, ended.code());
+  EXPECT_EQ(std::size_t{64 << 20}, server_.log().size());
+  EXPECT_LT(ended.usage.ru_maxrss, 48 * 1024) << "KiB of the runner";
+}
+
+TEST_F(TaskTest, ShowsTheFirstLineWhileTheScriptRuns) {
+  set_script("echo first; until [ -e go ]; do sleep 0.01; done; echo last");
+  pid_t runner = start_runner();
+  EXPECT_TRUE(eventually([&] { return server_.log() == "first\n"; }));
+  std::ofstream(work_ / "run/go") << "";
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_EQ("first\nlast\n", server_.log());
+}
+
+TEST_F(TaskTest, StopsAtTheTimeLimitEvenWithTheServerAway) {
+  order_.max_run_duration_seconds = 1;
+  set_script("echo $$ > pid; exec sleep 1000");
+  pid_t runner = start_runner();
+  pid_t script = pid_in("pid");
+  server_.turn_on("down");
+  EXPECT_TRUE(eventually([&] { return !is_alive(script); }));
+  server_.turn_off("down");
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_EQ(EndReason::timed_out, server_.exit()->reason);
+  EXPECT_EQ("stopped at the time limit of 1 s", server_.exit()->message);
+}
+
+TEST_F(TaskTest, CancelsAScriptThatIgnoresTheRequestAfterItsGrace) {
+  order_.grace_seconds = 0;
+  set_script("trap '' TERM; echo $$ > pid; echo kept > outputs/model; while :; do sleep 0.05; done");
+  pid_t runner = start_runner();
+  pid_t script = pid_in("pid");
+  server_.ask_stop(EndReason::canceled);
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_FALSE(is_alive(script));
+  EXPECT_EQ(EndReason::canceled, server_.exit()->reason);
+  EXPECT_EQ("kept\n", server_.artifact("outputs/model")) << "outputs are kept on cancel";
+}
+
+TEST_F(TaskTest, LetsAScriptEndInOrderWhenItIsPreempted) {
+  set_script("trap 'echo saved > outputs/checkpoint; exit 3' TERM; echo $$ > pid; while :; do sleep 0.02; done");
+  pid_t runner = start_runner();
+  pid_in("pid");
+  server_.ask_stop(EndReason::preempted);
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_EQ(EndReason::preempted, server_.exit()->reason);
+  EXPECT_EQ(3, server_.exit()->exit_code);
+  EXPECT_EQ("saved\n", server_.artifact("outputs/checkpoint"));
+}
+
+TEST_F(TaskTest, TakesATerminationSignalAsACancel) {
+  set_script("echo $$ > pid; exec sleep 1000");
+  pid_t runner = start_runner();
+  pid_t script = pid_in("pid");
+  ::kill(runner, SIGTERM);
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_FALSE(is_alive(script));
+  EXPECT_EQ(EndReason::canceled, server_.exit()->reason);
+}
+
+// Forks twice and calls setsid, as daemons do; the pipe of the log stays open in it.
+constexpr const char* kDaemon = "setsid sh -c 'sh -c \"echo \\$\\$ > daemon; trap \\\"\\\" TERM HUP; while :; do sleep 0.05; done\" & exit 0' & ";
+
+TEST_F(TaskTest, EndsADaemonThatForkedAwayWhenTheRunIsCanceled) {
+  order_.grace_seconds = 0;
+  set_script(std::string(kDaemon) + "while :; do sleep 0.05; done");
+  pid_t runner = start_runner();
+  pid_t daemon = pid_in("daemon");
+  server_.ask_stop(EndReason::canceled);
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_FALSE(is_alive(daemon));
+}
+
+TEST_F(TaskTest, EndsADaemonThatTheScriptLeftBehind) {
+  set_script(std::string(kDaemon) + "until [ -s daemon ]; do sleep 0.01; done; cp daemon outputs/daemon");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::exited, server_.exit()->reason);
+  EXPECT_FALSE(is_alive(std::stoi(*server_.artifact("outputs/daemon"))));
+}
+
+TEST_F(TaskTest, SaysThatARunWasKilledForMemory) {
+  auto probe = sys::Cgroup::create(fmt::format("lathe-probe-{}", ::getpid()), {.memory_bytes = 64 << 20});
+  if (!probe) GTEST_SKIP() << "no cgroup may be made here: " << probe.error().text();
+  order_.enforce_memory = true;
+  order_.slice.memory_bytes = 32 << 20;
+  set_script("exec tail /dev/zero");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::out_of_memory, server_.exit()->reason);
+  EXPECT_EQ("killed at the memory limit of 32.0 MiB", server_.exit()->message);
+}
+
+TEST_F(TaskTest, ShipsOutputsWhileTheScriptRuns) {
+  set_script("echo part > logs/events; mkdir -p outputs/a/b; until [ -e go ]; do sleep 0.01; done; echo deep > outputs/a/b/c; until [ -e stop ]; do sleep 0.01; done");
+  pid_t runner = start_runner();
+  EXPECT_TRUE(eventually([&] { return server_.artifact("logs/events") == "part\n"; }));
+  std::ofstream(work_ / "run/go") << "";
+  EXPECT_TRUE(eventually([&] { return server_.artifact("outputs/a/b/c") == "deep\n"; }));
+  std::ofstream(work_ / "run/stop") << "";
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_EQ(0, server_.count("report_finalizing")) << "nothing was left to upload";
+}
+
+TEST_F(TaskTest, UploadsLargeAndManyOutputsAtTheEnd) {
+  set_script("head -c 5000000 /dev/urandom > outputs/big; for i in 1 2 3; do echo same > outputs/$i; done; : > outputs/empty");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(5'000'000u, server_.artifact("outputs/big")->size());
+  EXPECT_EQ("same\n", server_.artifact("outputs/3"));
+  EXPECT_EQ("", server_.artifact("outputs/empty"));
+  EXPECT_EQ(1, server_.count("upload_file"));
+  EXPECT_EQ(1, server_.count("upload_pack"));
+  EXPECT_EQ(1, server_.count("report_finalizing"));
+}
+
+TEST_F(TaskTest, FollowsLinksThatStayInsideAndSkipsOthersWithALine) {
+  set_script("echo in > outputs/model; ln -s model outputs/latest; ln -s /etc/passwd outputs/leak; ln -s ../../../x outputs/up; mkfifo outputs/pipe");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("in\n", server_.artifact("outputs/latest"));
+  EXPECT_FALSE(server_.artifact("outputs/leak"));
+  EXPECT_NE(std::string::npos, server_.log().find("[lathe: not kept: outputs/leak: a link that leaves the run folder]"));
+  EXPECT_NE(std::string::npos, server_.log().find("outputs/up:"));
+  EXPECT_NE(std::string::npos, server_.log().find("outputs/pipe: not a file"));
+  EXPECT_EQ(server_.log().size(), server_.reported_log().size);
+}
+
+TEST_F(TaskTest, DeliversASnapshotBeforeTheScriptStarts) {
+  snapshot_ = [](ServerLink&, const base::Digest&, const std::filesystem::path& folder, const auto&) -> base::Result<void> {
+    std::ofstream(folder / "train.sh") << "echo trained; ls\n";
+    return {};
+  };
+  order_.snapshot = base::sha256("tree");
+  order_.environment.interpreter = "/bin/sh";
+  order_.command.script = "train.sh";
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("trained\nlogs\noutputs\ntrain.sh\n", server_.log());
+}
+
+TEST_F(TaskTest, SaysThatASnapshotCouldNotBeDelivered) {
+  snapshot_ = [](ServerLink&, const base::Digest&, const auto&, const auto&) -> base::Result<void> {
+    return base::fail(base::Code::corrupt, "a file of the snapshot is damaged");
+  };
+  order_.snapshot = base::sha256("tree");
+  set_script("echo never");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::prepare_failed, server_.exit()->reason);
+  EXPECT_EQ("", server_.log());
+}
+
+}  // namespace
+}  // namespace lathe::runner

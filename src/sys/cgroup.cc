@@ -1,0 +1,156 @@
+#include "sys/cgroup.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <map>
+
+#include "base/strings.h"
+#include "sys/small_file.h"
+
+namespace lathe::sys {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool lists_word(std::string_view list, std::string_view word, char separator) {
+  for (auto part : base::split(base::trim(list), separator))
+    if (part == word) return true;
+  return false;
+}
+
+// Controllers of a v2 folder can be given to its children only while it has no processes of its own; a service manager
+// that delegates has done it already.
+bool gives_memory(const fs::path& folder) {
+  auto given = [&] { return lists_word(read_small_file(folder / "cgroup.subtree_control").value_or(""), "memory", ' '); };
+  if (given()) return true;
+  (void)write_small_file(folder / "cgroup.subtree_control", "+memory +cpu");
+  return given();
+}
+
+// Our weight scale is a thousand per core; 100 is the kernel's default weight, 1024 its default of shares.
+std::int64_t weight_of(std::int64_t millicores) { return std::clamp<std::int64_t>(millicores / 10, 1, 10'000); }
+std::int64_t shares_of(std::int64_t millicores) { return std::clamp<std::int64_t>(millicores * 1024 / 1000, 2, 262'144); }
+
+}  // namespace
+
+CgroupPlace find_cgroup_place(std::string_view own_cgroups, std::string_view mounts) {
+  std::map<std::string, std::string, std::less<>> own;  // controller, or "" for v2 → path
+  for (auto line : base::split(own_cgroups, '\n')) {
+    std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    for (auto controller : base::split(line.substr(first + 1, second - first - 1), ','))
+      own.emplace(controller, line.substr(second + 1));
+  }
+  CgroupPlace place;
+  auto folder = [&](std::string_view root, std::string_view mount, std::string_view controller) -> fs::path {
+    auto at = own.find(controller);
+    if (at == own.end()) return {};
+    std::string_view path = at->second;
+    if (root != "/" && path.starts_with(root)) path.remove_prefix(root.size());
+    return fs::path(std::string(mount) + std::string(path == "/" ? "" : path));
+  };
+  for (auto line : base::split(mounts, '\n')) {
+    auto words = base::split(line, ' ');
+    std::size_t dash = 0;
+    while (dash < words.size() && words[dash] != "-") ++dash;
+    if (dash + 3 >= words.size() || dash < 6) continue;
+    std::string_view type = words[dash + 1], options = words[dash + 3];
+    if (type == "cgroup2") place.unified = folder(words[3], words[4], "");
+    if (type == "cgroup" && lists_word(options, "memory", ',')) place.memory_v1 = folder(words[3], words[4], "memory");
+    if (type == "cgroup" && lists_word(options, "cpu", ',')) place.cpu_v1 = folder(words[3], words[4], "cpu");
+  }
+  return place;
+}
+
+base::Result<Cgroup> Cgroup::create(const std::string& name, const CgroupLimits& limits) {
+  LATHE_TRY(std::string own, read_small_file("/proc/self/cgroup"));
+  LATHE_TRY(std::string mounts, read_small_file("/proc/self/mountinfo"));
+  CgroupPlace place = find_cgroup_place(own, mounts);
+  if (!place.memory_v1.empty()) return create_v1(place, name, limits);
+  if (!place.unified.empty()) return create_unified(place, name, limits);
+  return base::fail(base::Code::unsupported, "no cgroup hierarchy is mounted");
+}
+
+base::Result<void> Cgroup::enter(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+    return base::fail(base::errno_error(errno, fmt::format("making the cgroup {}", folder.string())));
+  Fd procs(::open((folder / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  int error = errno;
+  folders_.push_back({folder, std::move(procs)});
+  if (!folders_.back().procs) return base::fail(base::errno_error(error, fmt::format("opening the cgroup {}", folder.string())));
+  return {};
+}
+
+base::Result<Cgroup> Cgroup::create_unified(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
+  // Below us when we may give controllers away, else beside us: where a service manager delegated our parent.
+  for (const fs::path& parent : {place.unified, place.unified.parent_path()}) {
+    if (!gives_memory(parent)) continue;
+    Cgroup group;
+    group.unified_ = true;
+    LATHE_TRY_VOID(group.enter(parent / name));
+    const fs::path& folder = group.folders_[0].path;
+    if (limits.memory_bytes > 0) {
+      LATHE_TRY_VOID(write_small_file(folder / "memory.max", fmt::format("{}", limits.memory_bytes)));
+      (void)write_small_file(folder / "memory.swap.max", "0");
+    }
+    if (limits.millicores > 0) (void)write_small_file(folder / "cpu.weight", fmt::format("{}", weight_of(limits.millicores)));
+    return group;
+  }
+  return base::fail(base::Error(base::Code::unsupported, "the memory controller is not delegated to this user")
+                        .hint("start the server as a systemd service with Delegate=yes"));
+}
+
+base::Result<Cgroup> Cgroup::create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
+  Cgroup group;
+  LATHE_TRY_VOID(group.enter(place.memory_v1 / name));
+  const fs::path folder = group.folders_[0].path;
+  if (limits.memory_bytes > 0) {
+    std::string bytes = fmt::format("{}", limits.memory_bytes);
+    LATHE_TRY_VOID(write_small_file(folder / "memory.limit_in_bytes", bytes));
+    (void)write_small_file(folder / "memory.memsw.limit_in_bytes", bytes);
+  }
+  if (limits.millicores > 0 && !place.cpu_v1.empty()) {
+    LATHE_TRY_VOID(group.enter(place.cpu_v1 / name));
+    (void)write_small_file(group.folders_[1].path / "cpu.shares", fmt::format("{}", shares_of(limits.millicores)));
+  }
+  return group;
+}
+
+Cgroup::~Cgroup() { remove(); }
+
+std::vector<int> Cgroup::join_descriptors() const {
+  std::vector<int> out;
+  for (const auto& folder : folders_) out.push_back(folder.procs.get());
+  return out;
+}
+
+bool Cgroup::out_of_memory() const {
+  if (folders_.empty()) return false;
+  std::string events = read_small_file(folders_[0].path / (unified_ ? "memory.events" : "memory.oom_control")).value_or("");
+  for (auto line : base::split(events, '\n'))
+    if (line.starts_with("oom_kill ")) return base::parse_u64(line.substr(9)).value_or(0) > 0;
+  return false;
+}
+
+void Cgroup::kill_all() const {
+  if (folders_.empty()) return;
+  if (unified_ && write_small_file(folders_[0].path / "cgroup.kill", "1")) return;
+  for (auto line : base::split(read_small_file(folders_[0].path / "cgroup.procs").value_or(""), '\n'))
+    if (auto pid = base::parse_u64(line)) ::kill(static_cast<pid_t>(*pid), SIGKILL);
+}
+
+void Cgroup::remove() {
+  // The kernel lets go of a group a moment after its last process was reaped.
+  for (auto& folder : folders_) {
+    folder.procs.reset();
+    for (int tries = 0; ::rmdir(folder.path.c_str()) != 0 && errno == EBUSY && tries < 100; ++tries) ::poll(nullptr, 0, 1);
+  }
+  folders_.clear();
+}
+
+}  // namespace lathe::sys

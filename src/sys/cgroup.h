@@ -1,0 +1,65 @@
+// Cgroup: a control group of one run, below or beside our own, in a unified (v2) or an older (v1: memory and cpu)
+// hierarchy. Owned by whoever creates it; the folder goes away with it. Where this user may not make one, create() says
+// so (unsupported or forbidden) and the caller does without: the process tree is then tracked by its subreaper alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "sys/fd.h"
+
+namespace lathe::sys {
+
+struct CgroupLimits {
+  std::int64_t memory_bytes = 0;  // 0: none
+  std::int64_t millicores = 0;    // weight among the groups of this machine; 0: the default
+};
+
+// Where the hierarchies are and where this process stands in them.
+struct CgroupPlace {
+  std::filesystem::path unified;             // our folder in the v2 hierarchy; empty when there is none
+  std::filesystem::path memory_v1, cpu_v1;   // our folders in the v1 hierarchies
+};
+// From the text of /proc/self/cgroup and /proc/self/mountinfo.
+CgroupPlace find_cgroup_place(std::string_view own_cgroups, std::string_view mounts);
+
+class Cgroup {
+ public:
+  // `name` is one path part.
+  static base::Result<Cgroup> create(const std::string& name, const CgroupLimits& limits);
+  Cgroup(Cgroup&&) = default;
+  Cgroup& operator=(Cgroup&&) = default;
+  // The group must be empty by now; see remove().
+  ~Cgroup();
+
+  // For SpawnRequest::cgroups.
+  std::vector<int> join_descriptors() const;
+  // Whether the kernel killed a process of this group at its memory limit.
+  bool out_of_memory() const;
+  // Kills every process in it at once where the kernel can (v2), else one by one.
+  void kill_all() const;
+  // Removes the folders; called by the destructor as well.
+  void remove();
+  // Lets go of the folders without removing them: another process owns them now.
+  void disown() { folders_.clear(); }
+
+ private:
+  Cgroup() = default;
+  base::Result<void> enter(const std::filesystem::path& folder);
+  static base::Result<Cgroup> create_unified(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
+  static base::Result<Cgroup> create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
+
+  struct Folder {
+    std::filesystem::path path;
+    Fd procs;
+  };
+  std::vector<Folder> folders_;
+  bool unified_ = false;
+};
+
+}  // namespace lathe::sys

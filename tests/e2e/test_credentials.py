@@ -1,0 +1,175 @@
+"""Every route with every kind of credential; the expectation is each operation's x-permission in the contract."""
+import json
+import sqlite3
+
+import pytest
+
+from harness import contract
+from harness.client import make_submit, new_id
+
+ROLES = ["viewer", "contributor", "operator", "admin"]
+NOBODY = ["none", "garbage", "wrong", "expired", "revoked"]
+OWN, OTHER = "run token", "run token of another run"
+# permission → who passes. Everyone else gets 401 (no valid credential) or 403.
+ALLOWED = {
+    "open": [*NOBODY, OWN, OTHER, *ROLES],
+    "read": [OWN, OTHER, *ROLES],
+    "read_or_own_run": [OWN, OTHER, *ROLES],
+    "write": ROLES[1:],
+    "write_or_own_run": [OWN, OTHER, *ROLES[1:]],
+    "operate": ROLES[2:],
+    "administer": ROLES[3:],
+    "own_run": [OWN],
+}
+CREDENTIALS = [*NOBODY, OWN, OTHER, *ROLES]
+OPERATIONS = {operation.id: operation for operation in contract.operations()}
+# Requests that pass the gate and then change nothing.
+BODIES = {"collectGarbage": {"dry_run": True}, "findMissingBlobs": {"digests": []}}
+
+
+@pytest.fixture(scope="module")
+def credentials(holder):
+    """name of the credential → its token; and the run that the run token belongs to."""
+    client = holder.client
+
+    def make(name, role, **fields):
+        return client.post("/api/v1/tokens", {"name": name, "role": role, **fields}).expect(201).json()
+
+    made = {role: make(role, role)["token"] for role in ROLES}
+    expired, revoked = make("expired", "admin"), make("revoked", "admin")
+    client.delete(f"/api/v1/tokens/{revoked['id']}").expect(204)
+    own, other = holder.submit(), holder.submit()
+    for attempt in (own, other):
+        attempt.claim().expect(200)
+    holder.server.stop()
+    with sqlite3.connect(holder.server.state / "lathe.db") as database:
+        database.execute("UPDATE tokens SET expires = 1 WHERE id = ?", (expired["id"],))
+    holder.server.start()
+    made |= {"none": None, "garbage": "\u00ff not a token", "wrong": "lathe_" + "A" * len(made["viewer"][6:]), "expired": expired["token"],
+             "revoked": revoked["token"], OWN: own.client.token, OTHER: other.client.token, "run": own.run}
+    return made
+
+
+def target(operation, run):
+    """A path that exists for the gate; what it names does not, except the run of the run token."""
+    values = {"workspace": "default", "experiment": "absent", "compute": "absent", "token": "999999", "digest": "ab" * 32, "attempt": "1",
+              "run": run if operation.permission == "own_run" else "absent_run"}
+    return operation.path.format(**values)
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.id)
+def test_a_route_lets_in_exactly_whom_its_permission_names(holder, credentials, operation, name):
+    client = holder.server.tcp_client()
+    client.token = credentials[name]
+    headers = {"Content-Type": "application/json"} if operation.method in ("POST", "PUT", "PATCH") else {}
+    if client.token and not client.token.isascii():
+        client.token, headers = None, headers | {"Authorization": b"Bearer \xff not a token"}
+    body = json.dumps(BODIES.get(operation.id, {})).encode() if headers.get("Content-Type") else None
+    with client.open(operation.method, target(operation, credentials["run"]), body=body, headers=headers) as response:
+        status = response.status
+    if name in ALLOWED[operation.permission]:
+        assert status not in (401, 403) and status < 500, f"{operation.id} with {name}: {status}"
+    else:
+        assert status == (401 if name in NOBODY else 403), f"{operation.id} with {name}: {status}"
+
+
+def test_a_refused_caller_learns_nothing(holder, credentials):
+    for name in ("none", "wrong"):
+        client = holder.server.tcp_client()
+        client.token = credentials[name]
+        answers = {client.get(client.path("runs", run)).body for run in (credentials["run"], "absent_run")}
+        assert len(answers) == 1, "a stranger can tell which runs exist"
+        answer = client.get(client.path("runs")).expect(401)
+        assert answer.error() == "unauthorized" and str(holder.server.state).encode() not in answer.body
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "BREW", "get", "PROPFIND"])
+def test_other_methods_reach_no_handler(holder, method):
+    client = holder.server.tcp_client()
+    client.token = None
+    for path in ("/api/v1/workspaces/default/runs", "/api/v1/tokens", "/healthz"):
+        with client.open(method, path) as response:
+            assert response.status in (400, 401, 404, 405, 501), f"{method} {path}: {response.status}"
+
+
+def test_a_known_path_with_another_method_is_405_and_says_which_are_allowed(holder):
+    answer = holder.client.request("PATCH", "/api/v1/tokens")
+    assert answer.status == 405 and set(answer.headers["allow"].replace(" ", "").split(",")) >= {"GET", "POST"}
+    holder.client.get("/api/v1/no-such-thing").expect(404).error()
+    holder.client.get("/no-such-thing").expect(404)
+
+
+@pytest.mark.parametrize("scheme", ["Basic {}", "bearer{}", "Bearer  ", "Token {}", "Bearer {} x", "Bearer {}x", "{}"])
+def test_only_a_well_formed_bearer_credential_counts(holder, scheme):
+    client = holder.server.tcp_client()
+    header = {"Authorization": scheme.format(client.token)}
+    client.token = None
+    client.request("GET", client.path("runs"), headers=header).expect(401)
+
+
+def test_a_token_in_the_query_or_a_cookie_does_not_count(holder):
+    client = holder.server.tcp_client()
+    token, client.token = client.token, None
+    client.get(client.path("runs"), token=token, access_token=token).expect(400, 401)
+    client.request("GET", client.path("runs"), headers={"Cookie": f"token={token}"}).expect(401)
+
+
+def test_the_unix_socket_needs_a_token_too(holder):
+    client = holder.server.client()
+    client.token = None
+    client.get(client.path("runs")).expect(401)
+
+
+def test_a_token_of_one_workspace_does_not_reach_another(holder):
+    client = holder.client
+    client.put("/api/v1/workspaces/island", {}).expect(200, 201)
+    token = client.post("/api/v1/tokens", {"name": "islander", "role": "contributor", "workspace": "island"}).expect(201).json()["token"]
+    islander = client.with_token(token)
+    islander.get("/api/v1/workspaces/island/runs").expect(200)
+    islander.get("/api/v1/workspaces/default/runs").expect(403, 404)
+    islander.post("/api/v1/workspaces/default/runs", make_submit("true")).expect(403, 404)
+
+
+def test_a_run_token_does_not_reach_another_workspace(holder):
+    client = holder.client
+    client.put("/api/v1/workspaces/island", {}).expect(200, 201)
+    attempt = holder.submit()
+    attempt.client.get("/api/v1/workspaces/default/runs").expect(200)
+    attempt.client.get("/api/v1/workspaces/island/runs").expect(403, 404)
+
+
+def test_a_run_token_of_one_attempt_is_no_token_of_the_next(holder):
+    attempt = holder.submit(retries={"user": 1})
+    attempt.claim().expect(200)
+    attempt.finish(exit_code=1).expect(200)
+    second = holder.attempt(attempt.run, 2)
+    stale = attempt.client.post(f"{second.path}/claim", {"node": 0, "runner_version": "0", "host": "x", "pid": 1})
+    assert stale.status in (401, 403, 409)
+    second.claim().expect(200)
+
+
+def test_tokens_are_listed_without_their_secret_and_revoked_at_once(holder):
+    client = holder.client
+    made = client.post("/api/v1/tokens", {"name": new_id("t"), "role": "viewer", "expires_in_days": 1}).expect(201).json()
+    listed = client.get("/api/v1/tokens", limit=500).expect(200)
+    assert made["token"].encode() not in listed.body
+    row = next(row for row in listed.json()["items"] if row["id"] == made["id"])
+    assert row["name"] == made["name"] and row["expires"] and "token" not in row
+    viewer = client.with_token(made["token"])
+    viewer.get("/api/v1/server").expect(200)
+    client.delete(f"/api/v1/tokens/{made['id']}").expect(204)
+    viewer.get("/api/v1/server").expect(401)
+    assert client.delete(f"/api/v1/tokens/{made['id']}").status in (204, 404, 409)
+
+
+def test_tokens_expire_by_default(holder):
+    made = holder.client.post("/api/v1/tokens", {"name": "default-expiry", "role": "viewer"}).expect(201).json()
+    assert made["expires"] is not None and made["expires"] > made["created"]
+
+
+@pytest.mark.parametrize("body", [{"name": "x"}, {"role": "viewer"}, {"name": "x", "role": "root"}, {"name": "", "role": "viewer"},
+                                  {"name": "x", "role": "viewer", "expires_in_days": 0}, {"name": "x", "role": "viewer", "expires_in_days": 10**12},
+                                  {"name": "x", "role": "viewer", "workspace": "../x"}, {"name": "x" * 10_000, "role": "viewer"}], ids=str)
+def test_a_wrong_token_request_is_refused(holder, body):
+    holder.client.post("/api/v1/tokens", body).expect(400, 404, 413)

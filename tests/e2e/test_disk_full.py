@@ -1,0 +1,120 @@
+"""A full disk: writes get 507 with a reason, everything else goes on, and all is well when space returns."""
+import errno
+import os
+import subprocess
+import tempfile
+import pathlib
+
+import pytest
+
+from harness.blobs import digest, pack
+from harness.client import make_submit, new_id
+from harness.wait import wait_for
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def small_disk():
+    """A folder on a tmpfs of 192 MiB."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-disk-"))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m,mode=0700", "tmpfs", folder], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+    folder.rmdir()
+
+
+def fill(folder):
+    """Writes until the file system has no byte left."""
+    file = os.open(folder / "ballast", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for size in (1 << 20, 4096, 512):
+        while True:
+            try:
+                os.write(file, bytes(size))
+            except OSError as failure:
+                assert failure.errno == errno.ENOSPC
+                break
+    os.close(file)
+
+
+def refused(client):
+    answer = client.post(client.path("runs"), make_submit("true"))
+    return answer if answer.status == 507 else None
+
+
+@pytest.fixture
+def full(make_server, small_disk):
+    """(server, folder, finished run, live run): the disk is full when the test begins."""
+    server = make_server(small_disk / "state").start().prepare()
+    client = server.client()
+    done = client.submit("echo before; mkdir -p outputs; echo kept > outputs/kept")
+    client.wait(done, "Completed")
+    gate = small_disk.parent / new_id("gate")
+    live = client.submit(f"echo ready; while [ ! -e {gate} ]; do sleep 0.05; done; echo over")
+    wait_for(lambda: b"ready" in client.log(live), 30, "the live run")
+    fill(small_disk)
+    yield server, small_disk, done, live, gate
+    gate.unlink(missing_ok=True)
+
+
+def test_a_submit_on_a_full_disk_is_507_with_a_reason(full):
+    server, *_ = full
+    answer = wait_for(lambda: refused(server.client()), 20, "a 507")
+    assert answer.error() == "no-space" and answer.json()["hint"]
+
+
+def test_an_upload_on_a_full_disk_is_507_and_leaves_nothing(full):
+    server, *_ = full
+    data = os.urandom(8 << 20)
+    assert server.client().request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(507).error() == "no-space"
+    server.client().get(f"/api/v1/blobs/{digest(data)}").expect(404)
+
+
+def test_reads_cancel_and_delete_go_on_working(full):
+    server, _, done, live, _ = full
+    client = server.client()
+    assert client.log(done) == b"before\n" and client.file(done, "outputs/kept").expect(200).body == b"kept\n"
+    assert live in [run["id"] for run in client.items(client.path("runs"))]
+    client.get("/healthz").expect(200)
+    client.cancel(live).expect(200, 202)
+    client.wait(live, "Canceled")
+    client.delete(client.path("runs", done)).expect(204)
+    client.get(client.path("runs", done)).expect(404)
+
+
+def test_a_run_that_ends_on_a_full_disk_keeps_its_end(full):
+    server, folder, _, live, gate = full
+    gate.touch()
+    server.client().wait(live, "Completed", deadline=60)
+    (folder / "ballast").unlink()
+    client = server.client()
+    wait_for(lambda: client.log(live) == b"ready\nover\n", 60, "the whole log when space is back")
+
+
+def test_writes_work_again_without_a_restart_when_space_returns(full):
+    server, folder, *_ = full
+    client, pid = server.client(), server.pid
+    wait_for(lambda: refused(client), 20, "a 507")
+    (folder / "ballast").unlink()
+    submit = make_submit("echo again")
+    wait_for(lambda: client.post(client.path("runs"), submit).status in (200, 201), 30, "an accepted submit")
+    client.wait(submit["id"], "Completed")
+    assert client.log(submit["id"]) == b"again\n" and server.pid == pid
+
+
+def test_what_was_refused_was_not_kept(full):
+    server, folder, *_ = full
+    client, submit = server.client(), make_submit("true")
+    answer = client.post(client.path("runs"), submit)
+    client.get(client.path("runs", submit["id"])).expect(404 if answer.status == 507 else 200)
+    (folder / "ballast").unlink()
+    server.kill()
+    server.start()
+    client.get(client.path("runs", submit["id"])).expect(404 if answer.status == 507 else 200)
+
+
+def test_a_server_killed_on_a_full_disk_starts_again(full):
+    server, _, done, *_ = full
+    server.kill()
+    server.start()
+    assert server.client().log(done) == b"before\n"

@@ -1,0 +1,149 @@
+"""The content store through the API: what is missing, packs, large blobs in parts, ranges, checks."""
+import os
+import secrets
+
+import pytest
+
+from harness.blobs import digest, pack, unpack
+
+
+def missing(client, *digests):
+    return client.post("/api/v1/blobs/missing", {"digests": list(digests)}).expect(200).json()
+
+
+def put(client, data, offset, size, name=None):
+    return client.request("PUT", f"/api/v1/blobs/{name or digest(data)}", query={"offset": offset, "size": size}, body=data)
+
+
+def test_a_pack_stores_its_blobs_and_they_are_no_longer_missing(client):
+    blobs = [secrets.token_bytes(size) for size in (0, 1, 1000, 300_000)]
+    names = [digest(blob) for blob in blobs]
+    assert set(missing(client, *names[1:])["missing"]) == set(names[1:])
+    stored = client.request("POST", "/api/v1/blobs/pack", body=pack(*blobs)).expect(200).json()
+    assert stored["bytes"] == sum(map(len, blobs))
+    assert missing(client, *names)["missing"] == []
+    for name, blob in zip(names, blobs):
+        assert client.get(f"/api/v1/blobs/{name}").expect(200).body == blob
+
+
+def test_a_stored_blob_is_a_read_only_file_named_by_its_digest(server, client):
+    data = secrets.token_bytes(100)
+    client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
+    file = server.state / "store" / "blobs" / digest(data)[:2] / digest(data)[2:]
+    assert file.read_bytes() == data and file.stat().st_mode & 0o222 == 0
+
+
+def test_a_pack_with_a_wrong_digest_stores_nothing_wrong(client):
+    good, bad = secrets.token_bytes(50), secrets.token_bytes(50)
+    wrong = digest(b"something else" + bad)
+    answer = client.request("POST", "/api/v1/blobs/pack", body=pack(good, bad, names=[digest(good), wrong]))
+    assert answer.status in (400, 422) and answer.error() in ("corrupt", "invalid")
+    client.get(f"/api/v1/blobs/{wrong}").expect(404)
+
+
+@pytest.mark.parametrize("body", [b"", b"x", bytes(39), pack(b"data", end=False), pack(b"data")[:-1], pack(b"data")[:50],
+                                  bytes(40) + b"tail", bytes.fromhex(digest(b"x")) + b"\xff" * 8 + b"x"],
+                         ids=["empty", "one byte", "half a frame", "no end", "cut end", "cut blob", "tail", "size 2^64-1"])
+def test_a_broken_pack_is_refused(client, body):
+    answer = client.request("POST", "/api/v1/blobs/pack", body=body)
+    assert 400 <= answer.status < 500, answer.body
+    answer.error()
+
+
+def test_a_blob_is_sent_in_parts_and_resumed(client):
+    data = secrets.token_bytes(500_000)
+    name = digest(data)
+    assert put(client, data[:200_000], 0, len(data), name).expect(202).json()["offset"] == 200_000
+    assert missing(client, name) == {"missing": [name], "partial": {name: 200_000}}
+    wrong = put(client, data[300_000:], 300_000, len(data), name).expect(409)
+    assert wrong.headers["lathe-offset"] == "200000" and wrong.json()["field"] == "offset"
+    client.get(f"/api/v1/blobs/{name}").expect(404)
+    done = put(client, data[200_000:], 200_000, len(data), name).expect(201).json()
+    assert done == {"digest": name, "size": len(data)}
+    assert client.get(f"/api/v1/blobs/{name}").expect(200).body == data
+    assert missing(client, name)["missing"] == []
+
+
+def test_a_blob_whose_bytes_do_not_match_is_refused_and_can_be_sent_again(client):
+    data = secrets.token_bytes(1000)
+    assert put(client, bytes(1000), 0, 1000, digest(data)).expect(400, 422).error() in ("corrupt", "invalid")
+    client.get(f"/api/v1/blobs/{digest(data)}").expect(404)
+    put(client, data, 0, 1000).expect(201)
+
+
+def test_more_bytes_than_announced_are_refused(client):
+    data = secrets.token_bytes(1000)
+    assert put(client, data, 0, 999).status in (400, 409, 413, 422)
+
+
+def test_ranges_of_a_blob(client):
+    data = secrets.token_bytes(1000)
+    client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
+    path = f"/api/v1/blobs/{digest(data)}"
+    for text, expected in (("bytes=0-0", data[:1]), ("bytes=990-", data[990:]), ("bytes=-10", data[-10:]), ("bytes=10-99999", data[10:])):
+        assert client.request("GET", path, headers={"Range": text}).expect(206).body == expected, text
+    client.request("GET", path, headers={"Range": "bytes=1000-"}).expect(416)
+    for text in ("bytes=5-1", "lines=1-2", "bytes=a-b"):
+        assert client.request("GET", path, headers={"Range": text}).status in (200, 400, 416), text
+
+
+def test_head_tells_the_size_without_the_bytes(client):
+    data = secrets.token_bytes(77)
+    client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
+    answer = client.request("HEAD", f"/api/v1/blobs/{digest(data)}").expect(200)
+    assert answer.headers["content-length"] == "77" and answer.body == b""
+    client.request("HEAD", f"/api/v1/blobs/{digest(b'absent')}").expect(404)
+
+
+def test_a_snapshot_is_read_back_as_a_tree_and_as_a_pack(server, client, tmp_path):
+    contents = {"train.py": b"print('x')\n", "data/a.bin": secrets.token_bytes(1000), "data/same.bin": b"print('x')\n"}
+    for name, data in contents.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    run = server.submit_folder(tmp_path)
+    tree = client.wait(run)["snapshot"]
+    manifest = client.get(f"/api/v1/trees/{tree}").expect(200).body
+    assert digest(manifest) == tree
+    stream = client.get(f"/api/v1/trees/{tree}/pack").expect(200).body
+    assert unpack(stream) == {digest(data): data for data in contents.values()}
+    client.get(f"/api/v1/trees/{digest(b'no tree')}").expect(404)
+    client.get(f"/api/v1/trees/{digest(contents['data/a.bin'])}/pack").expect(400, 404, 422)
+
+
+def test_a_damaged_blob_is_found_and_never_served(make_server):
+    server = make_server().start().prepare()
+    client, data = server.client(), secrets.token_bytes(10_000)
+    client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
+    assert client.post("/api/v1/store/verify").expect(200).json()["damaged"] == []
+    file = server.state / "store" / "blobs" / digest(data)[:2] / digest(data)[2:]
+    os.chmod(file, 0o600)
+    with file.open("r+b") as blob:
+        blob.seek(5000)
+        blob.write(bytes([data[5000] ^ 1]))
+    assert client.post("/api/v1/store/verify").expect(200).json()["damaged"] == [digest(data)]
+    assert server.cli("store", "verify", check=False).returncode != 0
+
+
+def test_garbage_collection_keeps_what_runs_name(server, client, tmp_path):
+    (tmp_path / "train.py").write_text("import os; os.makedirs('outputs', exist_ok=True); open('outputs/x', 'w').write('kept by the run')")
+    run = server.submit_folder(tmp_path)
+    done = client.wait(run, "Completed")
+    client.post("/api/v1/store/gc", {"dry_run": False}).expect(200)
+    assert client.file(run, "outputs/x").expect(200).body == b"kept by the run"
+    client.get(f"/api/v1/trees/{done['snapshot']}/pack").expect(200)
+    assert client.post("/api/v1/store/verify").expect(200).json()["damaged"] == []
+
+
+def test_an_unchanged_folder_is_not_sent_again(server, client, tmp_path):
+    (tmp_path / "train.py").write_text("print(1)")
+    (tmp_path / "big.bin").write_bytes(secrets.token_bytes(5_000_000))
+    first = client.wait(server.submit_folder(tmp_path))
+    before = client.get("/api/v1/store").expect(200).json()
+    second = client.wait(server.submit_folder(tmp_path))
+    after = client.get("/api/v1/store").expect(200).json()
+    assert first["snapshot"] == second["snapshot"] and after["bytes"] - before["bytes"] < 100_000
+
+
+def test_too_many_digests_at_once_are_refused(client):
+    client.post("/api/v1/blobs/missing", {"digests": [digest(b"%d" % i) for i in range(10_001)]}).expect(400, 413)
+    assert len(missing(client, *[digest(b"absent %d" % i) for i in range(10_000)])["missing"]) == 10_000

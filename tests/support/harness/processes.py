@@ -1,0 +1,53 @@
+"""Finds processes through /proc: by an environment variable or by their arguments."""
+import os
+import pathlib
+import signal
+
+
+def _read(pid, name):
+    try:
+        return pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def with_environment(name, value):
+    """Live processes that have NAME=value in their environment."""
+    wanted = f"{name}={value}".encode()
+    return [pid for pid in pids() if wanted in _read(pid, "environ").split(b"\0") and is_alive(pid)]
+
+
+def with_argument(text):
+    wanted = os.fsencode(str(text))
+    return [pid for pid in pids() if pid != os.getpid() and any(wanted in arg for arg in arguments(pid))]
+
+
+def arguments(pid):
+    return _read(pid, "cmdline").rstrip(b"\0").split(b"\0")
+
+
+def environment(pid):
+    pairs = (entry.partition(b"=") for entry in _read(pid, "environ").split(b"\0") if entry)
+    return {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
+
+
+def is_alive(pid):
+    """A zombie is not alive."""
+    status = _read(pid, "stat")
+    return bool(status) and status.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def runners_of(state):
+    """`lathe runner` processes whose work folder lies in this state folder."""
+    return [pid for pid in with_argument(state) if b"runner" in arguments(pid)]
+
+
+def kill(pid, number=signal.SIGKILL):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

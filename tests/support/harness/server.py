@@ -1,0 +1,161 @@
+"""Server: one `lathe server` on its own state folder; started, killed and started again by a test."""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+from . import paths, processes
+from .client import Client
+from .wait import wait_for
+
+
+class StartFailed(Exception):
+    def __init__(self, code, text):
+        super().__init__(f"lathe server ended with {code}: {text}")
+        self.code, self.text = code, text
+
+
+class Server:
+    def __init__(self, state=None, options=(), config=None, environment=None, prefix=()):
+        # A short path: a Unix socket's is at most 107 bytes.
+        self.own_folder = None if state else tempfile.mkdtemp(prefix="lathe-e2e-")
+        self.state = pathlib.Path(state or self.own_folder) / ("" if state else "state")
+        self.options, self.prefix = list(options), list(prefix)
+        self.environment = os.environ | (environment or {})
+        self.process = None
+        if config is not None:
+            self.write_config(config)
+
+    def write_config(self, config):
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.state / "config.yaml").write_text(yaml.safe_dump(config))
+
+    # --- life
+
+    def start(self, deadline=30):
+        """Returns when the server answers; StartFailed when it ends instead."""
+        reader, writer = os.pipe()
+        self.stderr = tempfile.TemporaryFile()
+        command = [*self.prefix, str(paths.BINARY), "server", "--state", str(self.state), "--ready-fd", str(writer), *self.options]
+        try:
+            self.process = subprocess.Popen(command, pass_fds=[writer], env=self.environment, stdin=subprocess.DEVNULL,
+                                            stdout=self.stderr, stderr=self.stderr, start_new_session=True)
+        finally:
+            os.close(writer)
+        with os.fdopen(reader, "rb") as ready:
+            readable, _, _ = select.select([ready], [], [], deadline)
+            if not readable:
+                self.kill()
+                raise StartFailed("no answer", f"not ready within {deadline} s: {self.said()}")
+            if not ready.read(1):
+                raise StartFailed(self.process.wait(), self.said())
+        return self
+
+    def prepare(self):
+        """Makes the workspace `default` and in it the compute target `pool`, on which eight runs fit at once."""
+        client = self.client()
+        client.put("/api/v1/workspaces/default", {}).expect(200, 201)
+        client.put(client.path("computes", "pool"), {"vm_size": "machine", "max_nodes": 8}).expect(200, 201)
+        return self
+
+    def said(self):
+        self.stderr.seek(0)
+        return self.stderr.read().decode(errors="replace")
+
+    def stop(self, deadline=30):
+        """SIGTERM, and its exit status."""
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(deadline) if self.process else None
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    @property
+    def pid(self):
+        """Of the server itself, also behind a prefix such as unshare."""
+        return self.discovery()["pid"]
+
+    def is_up(self):
+        return self.process is not None and self.process.poll() is None
+
+    def close(self):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.stop(10)
+        self.kill()
+        for pid in processes.runners_of(self.state):
+            processes.kill(pid)
+        wait_for(lambda: not processes.runners_of(self.state), 10, "the end of all runners")
+        if self.own_folder:
+            shutil.rmtree(self.own_folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start().prepare()
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            self.print_logs()
+        self.close()
+
+    def print_logs(self):
+        log = self.state / "server.log"
+        with contextlib.suppress(OSError):
+            print(f"--- end of {log}", *log.read_text(errors="replace").splitlines()[-60:], sep="\n", file=sys.stderr)
+        print("--- server said", self.said()[-4000:], sep="\n", file=sys.stderr)
+
+    # --- speaking with it
+
+    def discovery(self):
+        return json.loads((self.state / "server.json").read_text())
+
+    @property
+    def token(self):
+        return (self.state / "token").read_text().strip()
+
+    def client(self, token=None, workspace="default", timeout=30):
+        """Over the Unix socket."""
+        found = self.discovery()
+        return Client(found["url"], self.state / "run" / "api.sock", token or self.token, workspace, timeout)
+
+    def tcp_client(self, token=None):
+        return self.client(token).over_tcp()
+
+    def cli(self, *arguments, check=True, timeout=120, **options):
+        """Runs `lathe --state … ARGUMENTS`; returns the finished process with text output."""
+        done = subprocess.run([str(paths.BINARY), "--state", str(self.state), *map(str, arguments)], capture_output=True,
+                              text=True, timeout=timeout, stdin=subprocess.DEVNULL, **options)
+        if check:
+            assert done.returncode == 0, f"lathe {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def cli_json(self, *arguments, **options):
+        return json.loads(self.cli("-o", "json", *arguments, **options).stdout)
+
+    def submit_folder(self, folder, *options, script="train.py", python=sys.executable, arguments=(), **more):
+        """Submits a script with its folder through the command line; the run's id."""
+        command = ["run", "submit", "--source", folder, "--script", script, "--python", python, "--compute", "pool", *options]
+        return self.cli_json(*command, *(["--", *arguments] if arguments else []), **more)["id"]
+
+
+def isolated_config(state):
+    """Site configuration that puts each runner into its own mount and network namespaces."""
+    return {"providers": {"local": {"launcher": [str(paths.ISOLATE), str(state)]}}}
+
+
+def holding_config(folder):
+    """Site configuration under which no runner starts: the test gets the attempt tokens and plays the runner."""
+    return {"providers": {"local": {"launcher": [str(paths.HOLD_RUNNER), str(folder)]}}}
