@@ -133,6 +133,19 @@ TEST_F(FaultTest, KilledRunnerTakesAllItsProcessesWithItAndItsSpoolIsDelivered) 
   EXPECT_TRUE(nothing_is_left());
 }
 
+TEST_F(FaultTest, KilledRunnerLosesNothingThatItsScriptHadWritten) {
+  set_script("echo $$ > pid; until [ -e go ]; do sleep 0.01; done; seq 1 20000; echo written > done; sleep 1000");
+  pid_t runner = start_runner();
+  pid_in("pid");
+  ::kill(runner, SIGSTOP);  // so that it cannot read the pipe
+  std::ofstream(work_ / "run/go") << "";
+  ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "run/done"); }));
+  ::kill(runner, SIGKILL);
+  wait_for(runner);
+  EXPECT_EQ(0, wait_for(start_adopter()).code());
+  EXPECT_TRUE(server_.log() == counted_lines(20000)) << "what was in the pipe is in the log";
+}
+
 TEST_F(FaultTest, AdoptingWaitsForARunnerThatLives) {
   set_script("until [ -e go ]; do sleep 0.01; done; exit 4");
   pid_t runner = start_runner();
