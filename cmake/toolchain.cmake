@@ -13,6 +13,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 
+add_compile_definitions(LATHE_VERSION="${LATHE_VERSION}")
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror)
 add_link_options(-fuse-ld=lld-19 -static-libstdc++ -static-libgcc)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")

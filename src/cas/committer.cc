@@ -60,10 +60,12 @@ base::Result<void> Committer::place(const std::vector<const StagedBlob*>& blobs)
     placed.push_back(blob);
   }
   if (outcome) outcome = sync_names(placed);
-  if (!outcome)  // not known to be durable, so not to be seen: the callers still own the bytes
-    for (const auto* blob : placed) (void)files_.rename(layout_.blob(blob->info.digest), blob->path);
+  std::unordered_set<base::Digest> stuck;
+  if (!outcome)  // not known to be durable, so not to be seen: the callers own the bytes again
+    for (const auto* blob : placed)
+      if (!files_.rename(layout_.blob(blob->info.digest), blob->path)) stuck.insert(blob->info.digest);
   std::lock_guard lock(placing_mutex_);
-  placing_.clear();
+  placing_ = std::move(stuck);  // these stay denied until the store is opened again
   return outcome;
 }
 

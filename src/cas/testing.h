@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,10 +12,12 @@
 
 namespace lathe::cas::testing {
 
+// In memory where possible: opening a store syncs its whole file system, which on a busy disk takes long.
 class Folder {
  public:
   Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lathe-cas-XXXXXX").string();
+    std::string pattern = "/dev/shm/lathe-cas-XXXXXX";
+    if (::access("/dev/shm", W_OK) != 0) pattern = std::filesystem::temp_directory_path() / "lathe-cas-XXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }
   ~Folder() {

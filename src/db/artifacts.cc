@@ -61,12 +61,14 @@ Page<Artifact> list(Connection& connection, std::int64_t run, std::string_view p
   return make_page(std::move(found), limit, [&](const Artifact& last) { return make_cursor(scope, last.path); });
 }
 
-void visit_referenced_digests(Connection& connection, const std::function<void(const base::Digest&)>& visit) {
-  for (const char* sql : {"SELECT digest FROM artifacts", "SELECT digest FROM log_segments",
-                          "SELECT DISTINCT snapshot FROM runs INDEXED BY runs_by_snapshot WHERE snapshot IS NOT NULL"}) {
+void visit_references(Connection& connection, const std::function<void(const base::Digest&, bool is_tree)>& visit) {
+  auto visit_all = [&](std::string_view sql, bool is_tree) {
     Statement row = connection.prepare(sql);
-    while (row.step()) visit(row.digest(0));
-  }
+    while (row.step()) visit(row.digest(0), is_tree);
+  };
+  visit_all("SELECT digest FROM artifacts", false);
+  visit_all("SELECT digest FROM log_segments", false);
+  visit_all("SELECT DISTINCT snapshot FROM runs INDEXED BY runs_by_snapshot WHERE snapshot IS NOT NULL", true);
 }
 
 }  // namespace lathe::db::artifacts

@@ -221,7 +221,7 @@ TEST_F(Artifacts, LogsAndSnapshotsNameTheDigestsThatMustStay) {
   artifacts::upsert(connection, run.sequence, std::vector<artifacts::Artifact>{{"m", base::sha256("m"), 1, false, 1, {1}}});
   logs::insert(connection, run.sequence, {1, "log", 0, 0, 5, base::sha256("l")});
   std::vector<base::Digest> seen;
-  artifacts::visit_referenced_digests(connection, [&](const base::Digest& digest) { seen.push_back(digest); });
+  artifacts::visit_references(connection, [&](const base::Digest& digest, bool) { seen.push_back(digest); });
   std::ranges::sort(seen);
   std::vector<base::Digest> expected{base::sha256("m"), base::sha256("l"), base::sha256("snapshot")};
   std::ranges::sort(expected);

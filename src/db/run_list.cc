@@ -1,5 +1,6 @@
 #include "db/run_list.h"
 
+#include <span>
 #include <variant>
 
 #include "db/cursor.h"
@@ -43,28 +44,41 @@ std::string scope_of(const ListQuery& query) {
   return scope + (!query.archived ? "both" : *query.archived ? "archived" : "current");
 }
 
-// Times become bounds of the sequence. Clocks jump, so that the order of times is not the order of submission: the
-// bounds take in every run of the time span, and the list still looks at each one's time.
-std::optional<std::int64_t> edge(Connection& connection, const ListQuery& query, const char* sql, base::UtcTime time) {
-  Statement row = connection.prepare(sql);
-  row.bind_all(query.workspace, time).step();
-  return row.optional_integer(0);
+// Times become bounds of the sequence. Most runs are in order of time: their edge is one look into an index. Those that
+// a clock set back made `late` are few, and all looked at. The bounds take in every run of the time span, and the list
+// still looks at each one's time.
+constexpr const char* kFirstSince[] = {
+    "SELECT sequence FROM runs INDEXED BY runs_in_order WHERE workspace = ? AND late = 0 AND created >= ?"
+    " ORDER BY created, sequence LIMIT 1",
+    "SELECT min(sequence) FROM runs INDEXED BY runs_late WHERE workspace = ? AND late = 1 AND created >= ?"};
+constexpr const char* kLastBefore[] = {
+    "SELECT sequence FROM runs INDEXED BY runs_in_order WHERE workspace = ? AND late = 0 AND created < ?"
+    " ORDER BY created DESC, sequence DESC LIMIT 1",
+    "SELECT max(sequence) FROM runs INDEXED BY runs_late WHERE workspace = ? AND late = 1 AND created < ?"};
+
+// The edges among the runs in order and among the late ones, as far as there are any.
+std::vector<std::int64_t> edges(Connection& connection, const ListQuery& query, std::span<const char* const> statements,
+                                base::UtcTime time) {
+  std::vector<std::int64_t> found;
+  for (const char* sql : statements) {
+    Statement row = connection.prepare(sql);
+    if (row.bind_all(query.workspace, time).step() && !row.is_null(0)) found.push_back(row.integer(0));
+  }
+  return found;
 }
 
 std::optional<Bounds> bounds_of(Connection& connection, const ListQuery& query, const std::string& scope) {
   Bounds bounds;
   if (!query.cursor.empty()) bounds.below = read_number_cursor(scope, query.cursor);
   if (query.since) {
-    const auto first = edge(connection, query,
-        "SELECT min(sequence) FROM runs INDEXED BY runs_by_created WHERE workspace = ? AND created >= ?", *query.since);
-    if (!first) return std::nullopt;
-    bounds.least = *first;
+    const auto first = edges(connection, query, kFirstSince, *query.since);
+    if (first.empty()) return std::nullopt;
+    bounds.least = std::ranges::min(first);
   }
   if (query.until) {
-    const auto last = edge(connection, query,
-        "SELECT max(sequence) FROM runs INDEXED BY runs_by_created WHERE workspace = ? AND created < ?", *query.until);
-    if (!last) return std::nullopt;
-    bounds.below = std::min(bounds.below, *last + 1);
+    const auto last = edges(connection, query, kLastBefore, *query.until);
+    if (last.empty()) return std::nullopt;
+    bounds.below = std::min(bounds.below, std::ranges::max(last) + 1);
   }
   return bounds;
 }

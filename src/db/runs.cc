@@ -49,7 +49,9 @@ void insert(Connection& connection, model::RunRecord& run) {
   Statement statement = connection.prepare(
       "INSERT INTO runs (id, workspace, experiment, compute, state, terminal, generation, spec_json, spec_digest, snapshot,"
       " attempt, infrastructure_failures, user_failures, notes_json, error_code, error_message, usage_json, created,"
-      " started, ended, archived, submitted_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      " started, ended, archived, submitted_by, late)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
+      " ?18 < coalesce((SELECT max(created) FROM runs INDEXED BY runs_in_order WHERE workspace = ?2 AND late = 0), ?18))");
   statement.bind_all(run.id.value, run.workspace, run.spec.experiment, run.spec.compute, model::state_name(run.state),
                      model::is_terminal(run.state), run.generation, spec, base::sha256(spec), run.spec.snapshot,
                      run.attempt, run.infrastructure_failures, run.user_failures, columns::encode_notes(run.notes),
@@ -131,6 +133,13 @@ std::vector<model::RunRecord> live(Connection& connection) {
   std::vector<model::RunRecord> all;
   while (row.step()) all.push_back(read(row));
   return all;
+}
+
+bool is_compute_in_use(Connection& connection, std::string_view workspace, std::string_view compute) {
+  return connection
+      .prepare("SELECT 1 FROM runs INDEXED BY runs_live WHERE terminal = 0 AND workspace = ? AND compute = ? LIMIT 1")
+      .bind_all(workspace, compute)
+      .step();
 }
 
 void remove(Connection& connection, const model::RunRecord& run) {

@@ -32,6 +32,8 @@ void store(Connection& connection, const model::RunRecord& before, const model::
 // Every run that is not over, in order of submission.
 std::vector<model::RunRecord> live(Connection& connection);
 
+// Whether a run that is not over names this compute target.
+bool is_compute_in_use(Connection& connection, std::string_view workspace, std::string_view compute);
 // With its tags, attempts, events, log and artifact rows. Throws conflict unless the run is over.
 void remove(Connection& connection, const model::RunRecord& run);
 

@@ -59,6 +59,7 @@ CREATE TABLE runs (
   error_message  TEXT,
   usage_json     TEXT NOT NULL,
   created        INTEGER NOT NULL,
+  late           INTEGER NOT NULL,   -- created before an earlier run: a clock went back. All others are in order of time
   started        INTEGER,
   ended          INTEGER,
   archived       INTEGER NOT NULL,
@@ -68,7 +69,8 @@ CREATE INDEX runs_by_workspace ON runs (workspace, archived);
 CREATE INDEX runs_by_experiment ON runs (workspace, experiment, archived);
 CREATE INDEX runs_by_state ON runs (workspace, state, archived);
 CREATE INDEX runs_by_experiment_state ON runs (workspace, experiment, state, archived);
-CREATE INDEX runs_by_created ON runs (workspace, created);
+CREATE INDEX runs_in_order ON runs (workspace, created) WHERE late = 0;
+CREATE INDEX runs_late ON runs (workspace, created) WHERE late = 1;
 CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
 CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
 
@@ -96,6 +98,15 @@ CREATE TABLE attempts (
   exit_json    TEXT,
   PRIMARY KEY (run, number)
 ) STRICT;
+
+-- How the nodes of a gang ended, until the attempt as a whole has its exit.
+CREATE TABLE node_exits (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt   INTEGER NOT NULL,
+  node      INTEGER NOT NULL,
+  exit_json TEXT NOT NULL,
+  PRIMARY KEY (run, attempt, node)
+) STRICT, WITHOUT ROWID;
 
 -- Sealed pieces of a log, in order; the live end is a file of the state folder.
 CREATE TABLE log_segments (

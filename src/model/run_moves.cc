@@ -171,6 +171,17 @@ Result<Change> attempt_lost(const RunRecord& run, const AttemptRecord& attempt, 
   return finished(run, attempt, exit, now);
 }
 
+Result<Change> unplaced(const RunRecord& run, const AttemptRecord& attempt, UtcTime now) {
+  if (!is_live(run, attempt)) return fenced(run, attempt);
+  Change change = start_change(run, attempt);
+  change.attempt->ended = now;
+  change.attempt->exit.reason = EndReason::node_lost;
+  change.attempt->exit.message = "the runner was never started";
+  change.attempt->exit.ended = now;
+  if (run.state == RunState::cancel_requested) move(change, RunState::canceled, "nothing was running", now);
+  return change;
+}
+
 Result<Change> cancel_requested(const RunRecord& run, const std::optional<AttemptRecord>& current, std::string reason, UtcTime now) {
   if (run.state == RunState::cancel_requested || run.state == RunState::canceled) return unchanged(run, current);
   if (is_terminal(run.state)) return wrong_state(run, "canceled", "it has already ended");

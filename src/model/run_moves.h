@@ -59,6 +59,10 @@ base::Result<Change> finished(const RunRecord& run, const AttemptRecord& attempt
 // The runner or its machine is gone: finished() with `node_lost`.
 base::Result<Change> attempt_lost(const RunRecord& run, const AttemptRecord& attempt, std::string message, base::UtcTime now);
 
+// The runner of a placed attempt never came to life, so that nothing of the run has happened: the attempt is over as
+// `node_lost`, the run waits again (or is Canceled, when that was asked), and no failure is counted.
+base::Result<Change> unplaced(const RunRecord& run, const AttemptRecord& attempt, base::UtcTime now);
+
 // Somebody wants the run to end. Without a live attempt it is Canceled at once, else CancelRequested and the attempt is
 // asked to stop. A terminal run is a `conflict` that names its state.
 base::Result<Change> cancel_requested(const RunRecord& run, const std::optional<AttemptRecord>& current, std::string reason,

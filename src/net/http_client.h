@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,9 @@
 namespace lathe::net {
 
 struct ClientConfig {
-  std::string url;               // "unix:///…/api.sock", "http://127.0.0.1:4711", "https://host:port"
-  std::string token;             // sent as Authorization: Bearer; never logged
-  std::string ca_file;           // PEM for https; empty: the system's
+  std::string url{};             // "unix:///…/api.sock", "http://127.0.0.1:4711", "https://host:port"
+  std::string token{};           // sent as Authorization: Bearer; never logged
+  std::string ca_file{};         // PEM for https; empty: the system's
   base::Duration connect_timeout = std::chrono::seconds(10);
   base::Duration io_timeout = std::chrono::seconds(60);  // no progress for this long is an error
 };
@@ -52,7 +53,8 @@ class HttpClient {
   // followers that may be silent for hours.
   base::Result<ClientResponse> download(std::string_view target, const BodySink& sink, const Headers& extra = {},
                                         bool no_stall_limit = false);
-  // From another thread: breaks a request that is being waited for; it returns Error(cancelled).
+  // From another thread: breaks a request that is being waited for; it returns Error(cancelled). Remembered when none is:
+  // the next one that waits is broken.
   void interrupt();
   bool is_local() const;  // over a Unix socket
 

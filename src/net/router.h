@@ -1,5 +1,6 @@
 // Router: routes as values. A route that names no permission does not compile; an unknown path is 404, a known path
-// with another method 405 with Allow. Matching is on path segments; a parameter never contains '/'.
+// with another method 405 with Allow. Matching is on path segments; where two fit, a word beats a parameter. A parameter
+// is never empty; it contains '/' only when the client wrote %2F, so a handler treats it as data and never as a path.
 #pragma once
 
 #include <functional>
@@ -21,6 +22,9 @@ enum class Permission {
   write_or_own_run,  // as write, and run tokens (uploads of blobs)
 };
 
+// The word that api/openapi.yaml uses for it (x-permission).
+std::string_view permission_name(Permission permission);
+
 using Handler = std::function<rt::Task<Response>(Request&)>;
 
 struct Route {
@@ -39,17 +43,20 @@ class Router {
   struct Match {
     const Route* route = nullptr;             // null: not found
     std::map<std::string, std::string> params;
-    std::string allow;                        // when the path exists with other methods
+    std::string allow;                        // the methods of the path, when it exists
   };
   // HEAD matches GET.
+  Match match(std::string_view method, const std::vector<std::string>& decoded_segments) const;
   Match match(std::string_view method, std::string_view decoded_path) const;
   const std::vector<Route>& routes() const { return routes_; }
 
  private:
   std::vector<Route> routes_;
+  std::vector<std::vector<std::string>> parts_;  // of each route's path
 };
 
-// Whether this principal may use this route with these parameters.
+// Whether this principal may use this route with these parameters. A principal that is limited to a workspace may use no
+// route of another one, and no operate or administer route outside of it.
 bool is_allowed(Permission permission, const Principal& principal, const std::map<std::string, std::string>& params);
 
 }  // namespace lathe::net

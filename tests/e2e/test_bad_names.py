@@ -112,11 +112,14 @@ def test_a_target_that_plays_with_its_path_finds_nothing(client, target):
 
 def test_names_that_are_only_text_are_kept_as_they_are(client):
     """Tags and display names are shown, never used as a path: anything that is text is fine, and comes back the same."""
-    names = [name for name in BAD_NAMES if 0 < len(name) <= 200 and "\0" not in name]
+    names = [name for name in BAD_NAMES if 0 < len(name.encode()) <= 250 and name.isprintable()]
     for start in range(0, len(names), 40):
         tags = {name[:255]: name for name in names[start:start + 40]}
         run = client.submit("true", id=new_id(), tags=tags, display_name=names[start])
         assert client.run(run)["tags"] == tags and client.run(run)["display_name"] == names[start]
+    for name in ("a\nb", "\x1b[31mred", "\x7f", "\x9b31m", "a\0b"):
+        assert client.submit_answer("true", tags={"key": name}).expect(400).json()["field"] == "tags"
+        assert client.submit_answer("true", display_name=name).expect(400).json()["field"] == "display_name"
 
 
 def test_outputs_that_are_links_bring_no_foreign_bytes(server, client):

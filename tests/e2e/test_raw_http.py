@@ -24,9 +24,13 @@ def server_stays_well(server):
     assert server.pid == pid and server.is_up()
 
 
+def with_port(address, data):
+    return data.replace(b"@PORT@", str(address[1]).encode())
+
+
 def talk(address, data, timeout=10, half_close=True):
     """Sends bytes and returns all that comes back until the server closes or says nothing for a while."""
-    answer = b""
+    answer, data = b"", with_port(address, data)
     with socket.create_connection(address, timeout) as connection:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, socket.timeout):
             connection.sendall(data)
@@ -42,7 +46,7 @@ def statuses(answer):
     return [int(line.split()[1]) for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.")]
 
 
-HOST = b"Host: 127.0.0.1\r\n"
+HOST = b"Host: 127.0.0.1:@PORT@\r\n"  # the port is put in by talk()
 GET = b"GET /healthz HTTP/1.1\r\n" + HOST
 POST = b"POST /api/v1/workspaces/default/runs HTTP/1.1\r\n" + HOST
 
@@ -117,7 +121,7 @@ def test_a_million_chunks_of_one_byte_cost_no_stack(server, address):
 
 def test_a_request_byte_by_byte_is_understood(address):
     with socket.create_connection(address, 10) as connection:
-        for byte in GET + b"Connection: close\r\n\r\n":
+        for byte in with_port(address, GET + b"Connection: close\r\n\r\n"):
             connection.sendall(bytes([byte]))
         answer = b""
         while piece := connection.recv(4096):
@@ -145,7 +149,7 @@ def test_a_client_that_leaves_in_the_middle_costs_nothing(server, address):
     head = b"POST /api/v1/blobs/pack HTTP/1.1\r\n" + HOST + b"Authorization: Bearer " + server.token.encode() + b"\r\nContent-Length: 1000000\r\n\r\n"
     for _ in range(30):
         with socket.create_connection(address, 10) as connection:
-            connection.sendall(head + bytes(10_000))
+            connection.sendall(with_port(address, head) + bytes(10_000))
     server.client().get("/healthz").expect(200)
     wait_for(lambda: len(list((server.state / "store" / "tmp").glob("*"))) <= before, 20, "the removal of what was left half sent")
 

@@ -169,7 +169,7 @@ def test_a_script_killed_by_a_signal_says_so(any_server):
 
 def test_a_missing_interpreter_is_a_start_failure(any_server, source):
     script(source, "print('never')")
-    run = any_server.submit_folder(source, "--python", "/nonexistent/python3")
+    run = any_server.submit_folder(source, python="/nonexistent/python3")
     done = any_server.client().wait(run, "Failed")
     assert done["attempts"][0]["reason"] == "start-failed"
     assert "/nonexistent/python3" in done["error"]["message"]

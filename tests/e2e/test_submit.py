@@ -73,7 +73,7 @@ def test_concurrent_submits_of_different_content_give_one_winner(server, client)
 @pytest.mark.parametrize("change, field", [
     ({"experiment": ""}, "experiment"), ({"node_count": 0}, "node_count"), ({"node_count": "1"}, "node_count"),
     ({"grace_seconds": -1}, "grace_seconds"), ({"tags": {"a": 1}}, "tags"), ({"snapshot": "00"}, "snapshot"),
-    ({"unknown_field": 1}, "unknown_field"), ({"command": []}, "command"), ({"command": "true"}, "command"),
+    ({"unknown_field": 1}, "unknown_field"), ({"command": []}, "script"), ({"command": "true"}, "command"),
     ({"script": "train.py"}, "script"), ({"priority": 1.5}, "priority"), ({"retries": {"user": -1}}, "retries"),
     ({"max_run_duration_seconds": 0}, "max_run_duration_seconds"), ({"tags": {f"k{i}": "" for i in range(51)}}, "tags"),
     ({"environment": {"variables": {"A=B": "1"}}}, "environment"), ({"environment": {"variables": {"A": "\0"}}}, "environment"),

@@ -5,9 +5,9 @@ import json
 BAD_NAMES = [
     "", " ", ".", "..", "...", "../x", "../../../../etc/passwd", "/etc/passwd", "//host/share", "a/b", "a/../b", "./a", "a/.", "a//b",
     "..\\..\\x", "\\..\\", "C:\\x", "C:", "file:///etc/passwd", "http://127.0.0.1/", "%2e%2e%2f", "%252e%252e%252f", "..%2fx", "..;/x",
-    "#../x", "a#b", "a?b", "a;b", "a&b", "a=b", "a%00b", "a\0b", "a\nb", "a\rb", "a\tb", "\x1b[31mred", "\x7f", "a ", " a", "a.", "a\u202eb",
+    "#../x", "a#b", "a?b", "a;b", "a&b", "a=b", "a%00b", "a\0b", "a\nb", "a\rb", "a\tb", "\x1b[31mred", "\x7f", "a ", " a", "a\u202eb",
     "a\u200bb", "\ufeffa", "\u2025", "\uff0e\uff0e\uff0f", "~", "~root", "$HOME", "${IFS}", "`id`", "$(id)", "'; DROP TABLE runs; --", '"', "'",
-    "<script>alert(1)</script>", "*", "?", "|", "a|b", "-", "--help", "-rf", ".git", ".ssh", "x" * 256, "x" * 4096, "é" * 200, "💥" * 100,
+    "<script>alert(1)</script>", "*", "?", "|", "a|b", "-", "--help", "-rf", ".git", ".ssh", "x" * 257, "x" * 4096, "é" * 200, "💥" * 100,
     "\u0041\u030a\u0041\u030a", "null\u0000", "a:b", "a@b", "{run}", "%s%n", "\\u0000", "a,b", "a\u2028b",
 ]
 

@@ -145,9 +145,9 @@ class Server:
     def cli_json(self, *arguments, **options):
         return json.loads(self.cli("-o", "json", *arguments, **options).stdout)
 
-    def submit_folder(self, folder, *options, script="train.py", arguments=(), **more):
+    def submit_folder(self, folder, *options, script="train.py", python=sys.executable, arguments=(), **more):
         """Submits a script with its folder through the command line; the run's id."""
-        command = ["run", "submit", "--source", folder, "--script", script, "--python", sys.executable, "--compute", "pool", *options]
+        command = ["run", "submit", "--source", folder, "--script", script, "--python", python, "--compute", "pool", *options]
         return self.cli_json(*command, *(["--", *arguments] if arguments else []), **more)["id"]
 
 

@@ -1,0 +1,140 @@
+#include "cas/source_walk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/strings.h"
+#include "cas/beneath.h"
+#include "cas/blob_file.h"
+#include "cas/ignore.h"
+
+namespace lathe::cas {
+namespace {
+
+constexpr off_t kMaxIgnoreFile = 4 << 20;
+constexpr std::string_view kIgnoreHint = "list it in the ignore file, or remove it";
+
+struct Child {
+  std::string name;
+  struct stat st {};
+  bool is_folder() const { return S_ISDIR(st.st_mode); }
+};
+
+std::unexpected<base::Error> refuse(base::Code code, std::string_view path, std::string_view why) {
+  return base::fail(base::Error(code, fmt::format("'{}' {}", base::printable(path), why)).hint(std::string(kIgnoreHint)).field("path"));
+}
+
+std::string_view kind_name(mode_t mode) {
+  if (S_ISFIFO(mode)) return "is a named pipe";
+  if (S_ISSOCK(mode)) return "is a socket";
+  return "is a device";
+}
+
+class Walk {
+ public:
+  Walk(int root_fd, const SourceLimits& limits) : root_fd_(root_fd), limits_(limits) {}
+
+  base::Result<std::vector<FoundFile>> run() {
+    struct stat st {};
+    if (::fstatat(root_fd_, ".amlignore", &st, AT_SYMLINK_NOFOLLOW) != 0) ignore_name_ = ".gitignore";
+    LATHE_TRY_VOID(enter("", 0));
+    return std::move(found_);
+  }
+
+ private:
+  base::Result<void> enter(const std::string& folder, std::size_t depth) {
+    if (depth > limits_.depth) return refuse(base::Code::too_large, folder, fmt::format("is more than {} folders deep", limits_.depth));
+    sys::File fd = open_beneath(root_fd_, folder, O_RDONLY | O_DIRECTORY);
+    if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return {};  // gone or replaced meanwhile
+    if (!fd) return refuse(errno == EACCES ? base::Code::forbidden : base::Code::io, folder, fmt::format("cannot be listed: {}", std::strerror(errno)));
+    LATHE_TRY(bool has_rules, read_rules(fd.fd(), folder));
+    LATHE_TRY(auto children, list(std::move(fd), folder));
+    for (auto& child : children) LATHE_TRY_VOID(take(child, join(folder, child.name), depth));
+    if (has_rules) rules_.pop();
+    return {};
+  }
+
+  static std::string join(const std::string& folder, const std::string& name) {
+    if (folder.empty()) return name;
+    std::string path;
+    path.reserve(folder.size() + 1 + name.size());
+    return path.append(folder).append(1, '/').append(name);
+  }
+
+  base::Result<bool> read_rules(int fd, const std::string& folder) {
+    sys::File file(::openat(fd, ignore_name_, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!file && errno == ENOENT) return false;
+    auto path = join(folder, ignore_name_);
+    struct stat st {};
+    if (!file && errno == ELOOP) return refuse(base::Code::invalid, path, "is a symbolic link; an ignore file must be a plain file");
+    if (!file || ::fstat(file.fd(), &st) != 0) return refuse(base::Code::forbidden, path, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (!S_ISREG(st.st_mode)) return false;  // git ignores a folder of that name, too
+    if (st.st_size > kMaxIgnoreFile) return refuse(base::Code::too_large, path, "is too large for an ignore file");
+    std::string text;
+    LATHE_TRY_VOID(read_pieces(file.fd(), static_cast<std::uint64_t>(st.st_size), [&](std::string_view piece) { text += piece; }));
+    rules_.push(folder, IgnoreFile(text));
+    return true;
+  }
+
+  // What is not ignored, in the order of the full paths: a folder sorts as if its name ended in a slash.
+  base::Result<std::vector<Child>> list(sys::File fd, const std::string& folder) {
+    DIR* stream = ::fdopendir(fd.fd());
+    if (stream == nullptr) return refuse(base::Code::io, folder, fmt::format("cannot be listed: {}", std::strerror(errno)));
+    (void)fd.release();  // closed with the stream
+    std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
+    std::vector<Child> children;
+    errno = 0;
+    while (const dirent* entry = ::readdir(stream)) {
+      std::string_view name = entry->d_name;
+      if (name == "." || name == ".." || name == ".git") continue;
+      Child child{.name = std::string(name)};
+      if (::fstatat(::dirfd(stream), entry->d_name, &child.st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (rules_.ignores(join(folder, child.name), child.is_folder())) continue;
+      children.push_back(std::move(child));
+    }
+    std::ranges::sort(children, [](const Child& a, const Child& b) {
+      auto common = std::min(a.name.size(), b.name.size());
+      if (int order = std::memcmp(a.name.data(), b.name.data(), common); order != 0) return order < 0;
+      auto next = [&](const Child& c) { return c.name.size() > common ? static_cast<unsigned char>(c.name[common]) : c.is_folder() ? '/' : 0; };
+      return next(a) < next(b);
+    });
+    return children;
+  }
+
+  base::Result<void> take(const Child& child, std::string path, std::size_t depth) {
+    if (child.is_folder()) return enter(path, depth + 1);
+    if (auto good = check_tree_path(path); !good) return base::fail(std::move(good).error().hint("rename it, or " + std::string(kIgnoreHint)));
+    if (found_.size() == limits_.entries) return refuse(base::Code::too_large, path, fmt::format("is one entry too many: a snapshot holds {}", limits_.entries));
+    FoundFile file{.entry = {}, .stamp = FileStamp::of(child.st)};
+    if (S_ISREG(child.st.st_mode)) {
+      file.entry.size = file.stamp.size;
+      file.entry.executable = (child.st.st_mode & S_IXUSR) != 0;
+    } else if (S_ISLNK(child.st.st_mode)) {
+      char target[4096];
+      auto n = ::readlinkat(root_fd_, path.c_str(), target, sizeof target);
+      if (n <= 0) return {};  // gone meanwhile
+      file.entry.link_target.assign(target, static_cast<std::size_t>(n));
+    } else {
+      return refuse(base::Code::invalid, path, fmt::format("{}; a snapshot holds files, folders and symbolic links", kind_name(child.st.st_mode)));
+    }
+    file.entry.path = std::move(path);
+    found_.push_back(std::move(file));
+    return {};
+  }
+
+  const int root_fd_;
+  const SourceLimits& limits_;
+  const char* ignore_name_ = ".amlignore";
+  IgnoreRules rules_;
+  std::vector<FoundFile> found_;
+};
+
+}  // namespace
+
+base::Result<std::vector<FoundFile>> walk_source(int root_fd, const SourceLimits& limits) { return Walk(root_fd, limits).run(); }
+
+}  // namespace lathe::cas

@@ -1,0 +1,25 @@
+// Walking a source folder: which files and links belong to its snapshot. Obeys .amlignore files, or .gitignore files where
+// the root has no .amlignore; leaves out .git; reads no file but those. Refuses, naming the entry, what a snapshot cannot
+// hold. One call on the caller's thread; holds one descriptor besides the root's, whatever the depth.
+#pragma once
+
+#include "cas/stat_cache.h"
+#include "cas/tree.h"
+#include "sys/file_system.h"
+
+namespace lathe::cas {
+
+struct FoundFile {
+  TreeEntry entry;  // a file's digest is not set yet
+  FileStamp stamp;
+};
+
+struct SourceLimits {
+  std::size_t entries = 10'000'000;
+  std::size_t depth = 2'000;
+};
+
+// Sorted as a Tree is. Entries that vanish while the walk goes on are left out.
+base::Result<std::vector<FoundFile>> walk_source(int root_fd, const SourceLimits& limits);
+
+}  // namespace lathe::cas

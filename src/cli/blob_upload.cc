@@ -1,0 +1,154 @@
+#include "cli/blob_upload.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include "base/strings.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+
+namespace lathe::cli {
+namespace {
+
+constexpr std::size_t kAskAtOnce = 10'000;
+constexpr std::uint64_t kLarge = 64u << 20;      // from here on a blob travels alone and resumably
+constexpr std::uint64_t kPackBytes = 256u << 20;  // one request; what a broken connection can cost
+constexpr std::size_t kPackBlobs = 20'000;
+
+class Uploader {
+ public:
+  Uploader(ApiClient& api, const std::vector<BlobToSend>& blobs) : api_(api) {
+    for (const auto& blob : blobs) wanted_.emplace(blob.digest, &blob);
+  }
+
+  base::Result<UploadSummary> run() {
+    LATHE_TRY_VOID(ask());
+    std::uint64_t total = 0;
+    for (const auto* blob : missing_) total += blob->size;
+    Progress progress("uploading", total);
+    progress_ = &progress;
+    for (int retries = 0; !missing_.empty();) {
+      auto left = missing_.size();
+      auto sent = send_some();
+      if (!sent && !is_passing(sent.error())) return base::fail(std::move(sent).error());
+      if (!sent) {
+        if (retries > kRetries) return base::fail(std::move(sent).error());
+        LATHE_TRY_VOID(api_.back_off(retries++));
+        LATHE_TRY_VOID(ask());
+        if (missing_.size() < left) retries = 0;
+      }
+    }
+    return summary_;
+  }
+
+ private:
+  static constexpr int kRetries = 20;
+
+  // Which of the wanted blobs the server lacks, and how much of each it has.
+  base::Result<void> ask() {
+    missing_.clear();
+    partial_.clear();
+    json::array digests;
+    std::size_t index = 0;
+    for (const auto& [digest, blob] : wanted_) {
+      digests.emplace_back(digest.hex());
+      if (++index % kAskAtOnce != 0 && index != wanted_.size()) continue;
+      LATHE_TRY(auto text, api_.send("POST", api_path({"blobs", "missing"}),
+                                     json::serialize(json::object{{"digests", std::exchange(digests, {})}})));
+      LATHE_TRY_VOID(note(text));
+    }
+    return {};
+  }
+
+  base::Result<void> note(std::string_view answer) {
+    LATHE_TRY(auto value, parse_json(answer, "the list of missing blobs"));
+    const auto* object = value.if_object();
+    const auto* missing = object ? object->if_contains("missing") : nullptr;
+    if (!missing || !missing->is_array()) return base::fail(base::Code::corrupt, "the server's answer lacks 'missing'");
+    for (const auto& item : missing->get_array()) {
+      LATHE_TRY(auto digest, base::Digest::parse(text_at(item, "")));
+      auto found = wanted_.find(digest);
+      if (found != wanted_.end()) missing_.insert(found->second);
+    }
+    if (const auto* partial = object->if_contains("partial"); partial && partial->is_object())
+      for (const auto& pair : partial->get_object()) {
+        LATHE_TRY(auto digest, base::Digest::parse(pair.key()));
+        partial_[digest] = base::parse_u64(text_at(pair.value(), "")).value_or(0);
+      }
+    return {};
+  }
+
+  base::Result<void> send_some() {
+    std::vector<const BlobToSend*> pack;
+    std::uint64_t bytes = 0;
+    for (const auto* blob : missing_) {
+      if (blob->size >= kLarge) continue;
+      if (pack.size() == kPackBlobs || (!pack.empty() && bytes + blob->size > kPackBytes)) break;
+      pack.push_back(blob);
+      bytes += blob->size;
+    }
+    return pack.empty() ? send_large(**missing_.begin()) : send_pack(pack, bytes);
+  }
+
+  base::Result<void> send_pack(const std::vector<const BlobToSend*>& pack, std::uint64_t bytes) {
+    PackSource source(pack);
+    LATHE_TRY_VOID(api_.exchange_once([&](net::HttpClient& http) {
+      return http.upload("POST", api_path({"blobs", "pack"}), source.length(), [&](char* buffer, std::size_t size) {
+        auto n = source.read(buffer, size);
+        if (n) progress_->add(*n);
+        return n;
+      }, "application/octet-stream");
+    }));
+    for (const auto* blob : pack) missing_.erase(blob);
+    count(pack.size(), bytes);
+    return {};
+  }
+
+  base::Result<void> send_large(const BlobToSend& blob) {
+    std::uint64_t offset = partial_[blob.digest];
+    int fd = ::open(blob.file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return base::fail(base::errno_error(errno, blob.file.string()));
+    auto target = fmt::format("{}?offset={}&size={}", api_path({"blobs", blob.digest.hex()}), offset, blob.size);
+    auto at = static_cast<off_t>(offset);
+    auto sent = api_.exchange_once([&](net::HttpClient& http) {
+      return http.upload("PUT", target, blob.size - offset, [&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
+        auto wanted = std::min<std::uint64_t>(size, blob.size - static_cast<std::uint64_t>(at));
+        ssize_t n = ::pread(fd, buffer, wanted, at);
+        if (n < 0) return base::fail(base::errno_error(errno, blob.file.string()));
+        if (n == 0 && wanted > 0) return base::fail(base::Code::conflict, "{} changed while it was being sent", blob.file.string());
+        at += n;
+        progress_->add(static_cast<std::uint64_t>(n));
+        return static_cast<std::size_t>(n);
+      }, "application/octet-stream");
+    });
+    ::close(fd);
+    // Another upload moved the partial on: ask where it stands, like after a broken connection.
+    if (!sent && sent.error().field() == "offset")
+      return base::fail(base::Error(base::Code::unavailable, sent.error().message()));
+    if (!sent) return base::fail(std::move(sent).error());
+    missing_.erase(&blob);
+    count(1, blob.size - offset);
+    return {};
+  }
+
+  void count(std::uint64_t blobs, std::uint64_t bytes) { summary_.sent_blobs += blobs, summary_.sent_bytes += bytes; }
+
+  ApiClient& api_;
+  std::map<base::Digest, const BlobToSend*> wanted_;
+  std::set<const BlobToSend*> missing_;
+  std::map<base::Digest, std::uint64_t> partial_;
+  UploadSummary summary_;
+  Progress* progress_ = nullptr;
+};
+
+}  // namespace
+
+base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<BlobToSend>& blobs) {
+  return Uploader(api, blobs).run();
+}
+
+}  // namespace lathe::cli

@@ -1,0 +1,149 @@
+#include "cli/settings.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/strings.h"
+#include "cli/files.h"
+#include "cli/json.h"
+
+namespace lathe::cli {
+namespace fs = std::filesystem;
+namespace {
+
+std::optional<std::string> variable(const Surroundings& surroundings, const char* name) {
+  auto found = surroundings.variables.find(name);
+  return found == surroundings.variables.end() || found->second.empty() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::string> typed_or_variable(const Arguments& arguments, std::string_view option,
+                                             const Surroundings& surroundings, const char* name) {
+  auto typed = arguments.find(option);
+  return typed ? typed : variable(surroundings, name);
+}
+
+base::Result<fs::path> default_state(const Surroundings& surroundings) {
+  if (auto xdg = variable(surroundings, "XDG_STATE_HOME")) return fs::path(*xdg) / "lathe";
+  if (auto home = variable(surroundings, "HOME")) return fs::path(*home) / ".local/state/lathe";
+  return base::fail(base::Error(base::Code::invalid, "there is no HOME, so the state folder is unknown").hint("give --state DIR"));
+}
+
+fs::path cache_folder(const Surroundings& surroundings, const fs::path& state) {
+  if (auto xdg = variable(surroundings, "XDG_CACHE_HOME")) return fs::path(*xdg) / "lathe";
+  if (auto home = variable(surroundings, "HOME")) return fs::path(*home) / ".cache/lathe";
+  return state / "cache";
+}
+
+std::optional<WorkspaceConfig> read_config(const fs::path& file) {
+  auto text = read_small_file(file);
+  auto value = text ? parse_json(*text, file.string()) : base::Result<json::value>(json::value());
+  if (!text || !value || text_at(*value, "/workspace_name").empty()) return std::nullopt;
+  WorkspaceConfig config{.file = file,
+                         .workspace = text_at(*value, "/workspace_name"),
+                         .subscription_id = text_at(*value, "/subscription_id"),
+                         .resource_group = text_at(*value, "/resource_group"),
+                         .server = text_at(*value, "/lathe/server"),
+                         .token_file = text_at(*value, "/lathe/token_file")};
+  return config;
+}
+
+base::Result<std::string> read_token(const fs::path& file) {
+  auto text = read_small_file(file, 4096);
+  if (!text)
+    return base::fail(std::move(text).error().during("reading the token").hint("--token-file names the file with your token"));
+  return std::string(base::trim(*text));
+}
+
+std::string address_of(const ServerFile& server) {
+  bool usable = !server.socket.empty() && ::access(server.socket.c_str(), W_OK) == 0;
+  return usable ? "unix://" + server.socket : server.url;
+}
+
+}  // namespace
+
+Surroundings real_surroundings() {
+  Surroundings out;
+  for (const char* name : {"LATHE_STATE", "LATHE_SERVER", "LATHE_TOKEN_FILE", "XDG_STATE_HOME", "XDG_CACHE_HOME", "HOME", "PATH"})
+    if (const char* value = std::getenv(name)) out.variables[name] = value;
+  std::error_code ignored;
+  out.folder = fs::current_path(ignored);
+  return out;
+}
+
+std::optional<WorkspaceConfig> find_workspace_config(const fs::path& folder) {
+  for (fs::path at = folder;; at = at.parent_path()) {
+    for (const char* name : {".azureml/config.json", "config.json", "aml_config/config.json"})
+      if (auto config = read_config(at / name)) return config;
+    if (!at.has_relative_path()) return std::nullopt;
+  }
+}
+
+std::string workspace_config_text(const WorkspaceConfig& config) {
+  json::object lathe{{"server", config.server}, {"token_file", config.token_file.string()}};
+  return pretty_json(json::object{{"subscription_id", config.subscription_id},
+                                  {"resource_group", config.resource_group},
+                                  {"workspace_name", config.workspace},
+                                  {"lathe", std::move(lathe)}});
+}
+
+base::Result<Settings> make_settings(const Arguments& arguments, const Surroundings& surroundings) {
+  Settings out;
+  out.json = arguments.value_or("output", "table") == "json";
+  out.config = find_workspace_config(surroundings.folder);
+  auto state = typed_or_variable(arguments, "state", surroundings, "LATHE_STATE");
+  auto server = typed_or_variable(arguments, "server", surroundings, "LATHE_SERVER");
+  auto token_file = typed_or_variable(arguments, "token-file", surroundings, "LATHE_TOKEN_FILE");
+
+  // A config.json speaks for the server only where nobody named one.
+  bool config_speaks = out.config && !state && !server && !out.config->token_file.empty();
+  if (config_speaks) {
+    out.server = out.config->server;
+    if (!token_file) token_file = out.config->token_file;
+    // Where the token lies in a state folder of this machine, its server.json knows the address after a restart.
+    std::error_code ignored;
+    auto beside = fs::path(*token_file).parent_path();
+    if (fs::exists(beside / "server.json", ignored) || fs::exists(beside / "lathe.db", ignored)) {
+      state = beside;
+      out.server.clear();
+    }
+  }
+  if (state) {
+    out.state = surroundings.folder / *state;
+  } else {
+    LATHE_TRY(out.state, default_state(surroundings));
+  }
+  out.state = out.state.lexically_normal();
+  out.cache = cache_folder(surroundings, out.state);
+  if (server) out.server = *server;
+  out.token_file = token_file ? surroundings.folder / *token_file : out.state / "token";
+  if (out.config) out.workspace = out.config->workspace;
+  if (auto workspace = arguments.find("workspace")) out.workspace = *workspace;
+  return out;
+}
+
+base::Result<ServerFile> read_server_file(const fs::path& state) {
+  auto text = read_small_file(state / "server.json");
+  if (!text) {
+    if (text.error().code() != base::Code::not_found) return base::fail(std::move(text).error());
+    return base::fail(base::Error(base::Code::unavailable, fmt::format("no server runs on {}", state.string()))
+                          .hint("start one: lathe up   (another one is named by --server or --state)"));
+  }
+  LATHE_TRY(auto value, parse_json(*text, (state / "server.json").string()));
+  ServerFile out{.url = text_at(value, "/url"), .socket = text_at(value, "/socket"), .version = text_at(value, "/version")};
+  out.pid = static_cast<std::int64_t>(base::parse_u64(text_at(value, "/pid")).value_or(0));
+  return out;
+}
+
+base::Result<net::ClientConfig> locate_server(const Settings& settings) {
+  net::ClientConfig config;
+  config.url = settings.server;
+  if (config.url.empty()) {
+    LATHE_TRY(auto server, read_server_file(settings.state));
+    config.url = address_of(server);
+  }
+  LATHE_TRY(config.token, read_token(settings.token_file));
+  return config;
+}
+
+}  // namespace lathe::cli

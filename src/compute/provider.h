@@ -1,0 +1,55 @@
+// Provider: gets runners started somewhere, and says when one is gone. It knows nothing of runs, states or retries.
+// Lives on the home thread; what blocks runs on the pool.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/error.h"
+#include "model/compute.h"
+#include "rt/cancel.h"
+#include "rt/task.h"
+
+namespace lathe::compute {
+
+// One node task: the part of an attempt on one node.
+struct TaskName {
+  std::int64_t run_sequence = 0;
+  int attempt = 0;
+  int node = 0;
+  // "12.1.0": made of numbers only, so that it is safe as a folder name.
+  std::string text() const;
+};
+
+struct RunnerStart {
+  TaskName task;
+  std::string run_id;
+  std::string url;
+  std::string token;  // handed over in the environment, never in argv
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  // Starts a runner and gives the handle by which a later server process finds it again.
+  virtual rt::Task<std::string> start(RunnerStart start) = 0;
+  // Starts a runner that only delivers what a dead one left behind.
+  virtual rt::Task<std::string> adopt(TaskName task, std::string url) = 0;
+  // What became of a task that an earlier server process started.
+  enum class Trace { none, dead, alive };  // no spool was ever made; a spool without a runner; a runner
+  struct Found {
+    Trace trace = Trace::none;
+    std::string handle;  // of the runner, when it is alive
+  };
+  virtual rt::Task<Found> find(TaskName task) = 0;
+  // Resumes when the runner with this handle no longer exists (at once if it is gone already).
+  virtual rt::Task<void> gone(std::string handle, rt::CancelToken cancel) = 0;
+  // Ends the runner by force; its processes go with it. For one that does not answer a request to stop.
+  virtual void kill(const std::string& handle) = 0;
+  // The folder of a task, when it is on this machine.
+  virtual std::filesystem::path folder(const TaskName& task) const = 0;
+  virtual const model::Machine& capacity() const = 0;
+};
+
+}  // namespace lathe::compute

@@ -1,0 +1,200 @@
+#include "net/http_server.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <list>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/address.h"
+#include "net/http_session.h"
+#include "rt/clock.h"
+
+namespace lathe::net {
+namespace {
+
+using base::Code;
+using base::Error;
+
+constexpr int kBacklog = 4096;
+constexpr auto kAcceptPause = std::chrono::milliseconds(200);
+
+struct Listener {
+  Listener(rt::Loop& loop, int fd) : socket(loop, fd) {}
+  Socket socket;
+  HostGate gate;
+  SslContext tls;
+};
+
+base::Result<int> open_listening(const Address& address) {
+  const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return base::fail(base::errno_error(errno, "opening a socket"));
+  const int on = 1;
+  if (address.storage.ss_family != AF_UNIX) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd, address.raw(), address.size) == 0) return fd;
+  auto error = base::errno_error(errno, "listening on " + to_text(address));
+  ::close(fd);
+  return base::fail(std::move(error).hint("is another server running there? choose another address or port"));
+}
+
+base::Result<void> start_listening(int fd) {
+  if (::listen(fd, kBacklog) == 0) return {};
+  auto error = base::errno_error(errno, "listening");
+  ::close(fd);
+  return base::fail(std::move(error));
+}
+
+// One try without waiting: a server that is full spends nothing on those it sends away.
+void refuse_full(int fd) {
+  const auto response = Response::error(Error(Code::unavailable, "too many connections").hint("try again in a moment"));
+  const auto& body = std::get<std::string>(response.body);
+  Framing framing;
+  framing.length = body.size();
+  framing.keep_alive = false;
+  const auto text = make_response_head(response, framing, rt::system_clock().utc()) + body;
+  (void)!::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+Peer unix_peer(int fd) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+  return {fmt::format("unix uid={} pid={}", who.uid, who.pid), "", true};
+}
+
+Peer tcp_peer(int fd, const Address& remote) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return {to_text(remote), to_text(local_address(fd), true), false};
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  ServerContext context;
+  std::list<Listener> listeners;
+  std::unordered_set<HttpSession*> sessions;
+  rt::Scope scope;
+  std::uint16_t port = 0;
+  std::filesystem::path socket_path;
+
+  base::Result<void> listen_tcp(const ListenConfig& config);
+  base::Result<void> listen_unix(const std::filesystem::path& path);
+  rt::Task<void> accept_from(Listener& listener);
+  bool accept_one(Listener& listener);
+  rt::Task<void> serve(Listener& listener, Peer peer, int fd);
+  rt::Task<void> cut_off_after(base::Duration drain, rt::CancelToken all_done);
+};
+
+HttpServer::HttpServer(rt::Loop& loop, const Router& router, Authenticator authenticate,
+                       std::function<void(const RequestOutcome&)> on_finished, HttpLimits limits)
+    : impl_(new Impl{{loop, router, std::move(authenticate), std::move(on_finished), limits}, {}, {}, {}, 0, {}}) {}
+HttpServer::~HttpServer() = default;
+std::uint16_t HttpServer::port() const { return impl_->port; }
+
+base::Result<void> HttpServer::listen(const ListenConfig& config) {
+  LATHE_TRY_VOID(impl_->listen_tcp(config));
+  if (!config.unix_socket.empty()) LATHE_TRY_VOID(impl_->listen_unix(config.unix_socket));
+  for (auto& listener : impl_->listeners) impl_->scope.spawn("http-accept", impl_->accept_from(listener));
+  return {};
+}
+
+base::Result<void> HttpServer::Impl::listen_tcp(const ListenConfig& config) {
+  LATHE_TRY(const auto addresses, resolve(config.host, config.port));
+  if (!config.tls && !is_loopback(addresses.front()))
+    return base::fail(Error(Code::invalid, fmt::format("{} is not a loopback address, and without TLS tokens would be readable on the network", config.host))
+                          .hint("give a TLS certificate and key, or listen on 127.0.0.1")
+                          .field("host"));
+  SslContext tls;
+  if (config.tls) {
+    LATHE_TRY(tls, make_server_context(config.tls->certificate, config.tls->key));
+  }
+  LATHE_TRY(const int fd, open_listening(addresses.front()));
+  LATHE_TRY_VOID(start_listening(fd));
+  const Address bound = local_address(fd);
+  port = ntohs(reinterpret_cast<const sockaddr_in&>(bound.storage).sin_port);  // the same place in sockaddr_in6
+  auto& listener = listeners.emplace_back(context.loop, fd);
+  listener.gate.tls = config.tls.has_value();
+  listener.gate.port = port;
+  listener.gate.host = config.host;
+  for (const auto& name : config.allowed_hosts) listener.gate.allowed_hosts.push_back(base::to_lower(name));
+  listener.tls = std::move(tls);
+  return {};
+}
+
+base::Result<void> HttpServer::Impl::listen_unix(const std::filesystem::path& path) {
+  LATHE_TRY(const auto address, UnixAddress::make(path));
+  // A socket file that is left over from a killed server; the state folder's lock says that nobody owns it.
+  ::unlink(path.c_str());
+  LATHE_TRY(const int fd, open_listening(address.address()));
+  ::chmod(path.c_str(), 0600);  // before listen(): nobody gets in with the wider mode
+  LATHE_TRY_VOID(start_listening(fd));
+  auto& listener = listeners.emplace_back(context.loop, fd);
+  listener.gate.any_host = true;
+  socket_path = path;
+  return {};
+}
+
+rt::Task<void> HttpServer::Impl::accept_from(Listener& listener) {
+  while (co_await listener.socket.readable()) {
+    while (accept_one(listener)) {}
+    if (errno == EAGAIN || listener.socket.is_closed()) continue;
+    // Out of descriptors or memory: the pause keeps the loop from spinning on a backlog it cannot take.
+    base::log::warn("accept-failed", {{"errno", errno}});
+    co_await context.loop.sleep(kAcceptPause, scope.token());
+  }
+}
+
+bool HttpServer::Impl::accept_one(Listener& listener) {
+  if (listener.socket.is_closed()) return false;
+  Address remote;
+  remote.size = sizeof remote.storage;
+  const int fd = ::accept4(listener.socket.fd(), reinterpret_cast<sockaddr*>(&remote.storage), &remote.size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) return errno == EINTR || errno == ECONNABORTED;
+  if (static_cast<int>(sessions.size()) >= context.limits.connections) {
+    if (!listener.tls) refuse_full(fd);
+    ::close(fd);
+    return true;
+  }
+  auto peer = listener.gate.any_host ? unix_peer(fd) : tcp_peer(fd, remote);
+  scope.spawn("http-session", serve(listener, std::move(peer), fd));
+  return true;
+}
+
+rt::Task<void> HttpServer::Impl::serve(Listener& listener, Peer peer, int fd) {
+  HttpSession session(context, listener.gate, std::move(peer), fd, listener.tls.get());
+  sessions.insert(&session);
+  co_await session.run();
+  sessions.erase(&session);
+}
+
+rt::Task<void> HttpServer::Impl::cut_off_after(base::Duration drain, rt::CancelToken all_done) {
+  co_await context.loop.sleep(drain, all_done);
+  for (auto* session : std::vector<HttpSession*>(sessions.begin(), sessions.end()))
+    if (sessions.contains(session)) session->cut_off();
+}
+
+rt::Task<void> HttpServer::stop(base::Duration drain) {
+  impl_->context.stopping = true;
+  impl_->scope.stop();
+  for (auto& listener : impl_->listeners) listener.socket.close();
+  if (!impl_->socket_path.empty()) ::unlink(impl_->socket_path.c_str());
+  for (auto* session : impl_->sessions) session->finish_soon();
+
+  rt::Scope timer;
+  rt::CancelSource all_done;
+  timer.spawn("http-drain", impl_->cut_off_after(drain, all_done.token()));
+  co_await impl_->scope.join();
+  all_done.cancel();
+  co_await timer.join();
+}
+
+}  // namespace lathe::net

@@ -1,0 +1,449 @@
+#include "net/http_server.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "net/test_server.h"
+#include "rt/notifier.h"
+
+namespace lathe::net {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string compress(std::string_view text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 1));
+  return out;
+}
+
+ClientResponse must(base::Result<ClientResponse> result) {
+  if (result) return std::move(*result);
+  ADD_FAILURE() << result.error().text();
+  return {};
+}
+
+TEST(HttpServer, AnswersOverTcpAndUnixOnOneConnectionEach) {
+  TestServer server;
+  std::vector<std::string> remotes;
+  server.get("/who", [&](Request& request) -> rt::Task<Response> {
+    remotes.push_back(request.remote);
+    co_return Response::json(request.is_local ? "true" : "false");
+  });
+  ASSERT_TRUE(server.start());
+  HttpClient tcp({.url = server.url()}), local({.url = server.unix_url()});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(must(tcp.request("GET", "/who")).body, "false");
+    EXPECT_EQ(must(local.request("GET", "/who")).body, "true");
+  }
+  EXPECT_TRUE(local.is_local());
+  server.stop();
+  ASSERT_EQ(remotes.size(), 4u);
+  EXPECT_EQ(remotes[0], remotes[2]);  // kept alive
+  EXPECT_THAT(remotes[0], StartsWith("127.0.0.1:"));
+  EXPECT_EQ(remotes[1], fmt::format("unix uid={} pid={}", ::getuid(), ::getpid()));
+}
+
+TEST(HttpServer, EveryAnswerCarriesTheSecurityFields) {
+  TestServer server;
+  server.get("/ok", say_ok);
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.url()});
+  for (const auto* path : {"/ok", "/missing"}) {
+    const auto headers = must(client.request("GET", path)).headers;
+    EXPECT_EQ(headers.at("x-content-type-options"), "nosniff");
+    EXPECT_EQ(headers.at("referrer-policy"), "no-referrer");
+    EXPECT_EQ(headers.at("cache-control"), "no-store");
+    EXPECT_THAT(headers.at("content-security-policy"), StartsWith("default-src 'none'"));
+    EXPECT_FALSE(headers.contains("access-control-allow-origin"));
+    EXPECT_THAT(headers.at("date"), HasSubstr("GMT"));
+  }
+}
+
+TEST(HttpServer, CredentialIsAskedBeforeARouteIsKnownToExist) {
+  TestServer server;
+  server.get("/open", say_ok);
+  server.get("/secret", say_ok, Permission::read);
+  server.get("/admin", say_ok, Permission::administer);
+  server.get("/attempts/{run}/{attempt}", say_ok, Permission::own_run);
+  ASSERT_TRUE(server.start());
+  const auto status = [&](const char* token, const char* method, const char* path) {
+    HttpClient client({.url = server.unix_url(), .token = token});
+    const auto response = must(client.request(method, path));
+    if (response.status == 401) {
+      EXPECT_EQ(response.headers.at("www-authenticate"), "Bearer");
+    }
+    return response.status;
+  };
+  EXPECT_EQ(status("", "GET", "/open"), 200);
+  EXPECT_EQ(status("wrong", "GET", "/open"), 200);
+  for (const auto* path : {"/secret", "/nothing", "/secret/../open"}) {
+    EXPECT_EQ(status("", "GET", path), 401) << path;
+    EXPECT_EQ(status("wrong", "GET", path), 401) << path;
+  }
+  EXPECT_EQ(status("", "OPTIONS", "/secret"), 401);
+  EXPECT_EQ(status("viewer", "GET", "/secret"), 200);
+  EXPECT_EQ(status("viewer", "GET", "/nothing"), 404);
+  EXPECT_EQ(status("viewer", "GET", "/secret/../secret"), 404);
+  EXPECT_EQ(status("viewer", "GET", "/%2e%2e/secret"), 404);
+  EXPECT_EQ(status("viewer", "GET", "/admin"), 403);
+  EXPECT_EQ(status("admin", "GET", "/admin"), 200);
+  EXPECT_EQ(status("run:r1:2", "GET", "/attempts/r1/2"), 200);
+  EXPECT_EQ(status("run:r1:2", "GET", "/attempts/r1/3"), 403);
+  EXPECT_EQ(status("admin", "GET", "/attempts/r1/2"), 403);
+}
+
+TEST(HttpServer, OtherMethodsAreToldWhatIsAllowed) {
+  TestServer server;
+  server.get("/thing", say_ok, Permission::read);
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.url(), .token = "viewer"});
+  for (const auto* method : {"POST", "OPTIONS", "TRACE", "DELETE"}) {
+    const auto response = must(client.request(method, "/thing"));
+    EXPECT_EQ(response.status, 405) << method;
+    EXPECT_EQ(response.headers.at("allow"), "GET, HEAD");
+    EXPECT_EQ(response.error().code(), base::Code::unsupported);
+  }
+  EXPECT_EQ(must(client.request("BREW", "/thing")).status, 501);
+  const auto head = must(client.request("HEAD", "/thing"));
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.at("content-length"), "4");
+  EXPECT_EQ(head.body, "");
+}
+
+TEST(HttpServer, ErrorsHaveOneShapeAndForeignExceptionsTellNothing) {
+  TestServer server;
+  server.get("/error", [](Request&) -> rt::Task<Response> {
+    throw base::Error(base::Code::conflict, "quote \" and \n and \xff").hint("do this").field("name");
+    co_return Response::empty();
+  });
+  server.get("/crash", [](Request&) -> rt::Task<Response> {
+    throw std::runtime_error("the secret of the house");
+    co_return Response::empty();
+  });
+  server.get("/split", [](Request&) -> rt::Task<Response> {
+    auto response = Response::empty(200);
+    response.headers["x"] = "a\r\nset-cookie: b";
+    co_return response;
+  });
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.unix_url()});
+  const auto error = must(client.request("GET", "/error"));
+  EXPECT_EQ(error.status, 409);
+  EXPECT_EQ(error.error().code(), base::Code::conflict);
+  EXPECT_THAT(error.error().message(), StartsWith("quote \" and "));
+  EXPECT_EQ(error.error().hint(), "do this");
+  EXPECT_EQ(error.error().field(), "name");
+  const auto crash = must(client.request("GET", "/crash"));
+  EXPECT_EQ(crash.status, 500);
+  EXPECT_THAT(crash.body, Not(HasSubstr("secret")));
+  EXPECT_EQ(must(client.request("GET", "/split")).status, 500);
+}
+
+TEST(HttpServer, BodiesComeWholeWhateverTheirFraming) {
+  TestServer server;
+  server.post("/echo", echo, 1 << 20);
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.url()});
+  const std::string body(300'000, 'x');
+  EXPECT_EQ(must(client.request("POST", "/echo", body)).body, body);
+  for (const bool known : {true, false}) {
+    std::size_t sent = 0;
+    const auto source = [&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
+      const auto count = std::min(size, body.size() - sent);
+      std::memcpy(buffer, body.data() + sent, count);
+      sent += count;
+      return count;
+    };
+    const auto length = known ? std::optional<std::uint64_t>(body.size()) : std::nullopt;
+    EXPECT_EQ(must(client.upload("POST", "/echo", length, source, "text/plain")).body, body);
+  }
+  EXPECT_EQ(must(client.request("POST", "/echo")).body, "");
+}
+
+TEST(HttpServer, BodiesOverTheLimitAreRefusedWithAnAnswer) {
+  TestServer server;
+  server.post("/echo", echo, 1000);
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.url()});
+  const std::string body(8 << 20, 'x');
+  EXPECT_EQ(must(client.request("POST", "/echo", body)).status, 413);
+  std::size_t sent = 0;
+  const auto endless = [&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
+    std::memset(buffer, 'x', size);
+    return (sent += size) > (64u << 20) ? 0 : size;
+  };
+  EXPECT_EQ(must(client.upload("POST", "/echo", std::nullopt, endless, "text/plain")).status, 413);
+  EXPECT_LT(sent, 64u << 20);
+  EXPECT_EQ(must(client.request("POST", "/echo", std::string(1000, 'y'))).status, 200);
+}
+
+TEST(HttpServer, ZstdBodiesAreDecodedAndBombsRefused) {
+  TestServer server;
+  server.post("/echo", echo, 1 << 20);
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.unix_url()});
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += std::to_string(i);
+  const Headers zstd{{"content-encoding", "zstd"}};
+  EXPECT_EQ(must(client.request("POST", "/echo", compress(text), "text/plain", zstd)).body, text);
+  // Two frames are one body.
+  EXPECT_EQ(must(client.request("POST", "/echo", compress("ab") + compress("cd"), "text/plain", zstd)).body, "abcd");
+  EXPECT_EQ(must(client.request("POST", "/echo", compress(std::string(64 << 20, '\0')), "text/plain", zstd)).status, 413);
+  EXPECT_EQ(must(client.request("POST", "/echo", "not zstd", "text/plain", zstd)).status, 400);
+  const auto whole = compress(text);
+  EXPECT_EQ(must(client.request("POST", "/echo", whole.substr(0, whole.size() / 2), "text/plain", zstd)).status, 400);
+  EXPECT_EQ(must(client.request("POST", "/echo", "x", "text/plain", {{"content-encoding", "br"}})).status, 415);
+}
+
+TEST(HttpServer, AStreamIsSlowedByItsReader) {
+  TestServer server;
+  std::atomic<int> written = 0;
+  server.get("/stream", [&](Request&) -> rt::Task<Response> {
+    Response response;
+    response.body = StreamBody([&written](BodyWriter& writer) -> rt::Task<void> {
+      const std::string piece(64 * 1024, 's');
+      for (int i = 0; i < 1000; ++i) {
+        co_await writer.write(piece);
+        ++written;
+      }
+    });
+    co_return response;
+  });
+  server.get("/ping", say_ok);
+  ASSERT_TRUE(server.start());
+  RawClient slow(server.port());
+  slow.send("GET /stream HTTP/1.1\r\nHost: " + slow.host + "\r\nConnection: close\r\n\r\n");
+  slow.read_until("\r\n\r\n");
+  // Others are served meanwhile; the stream stands still when the socket's buffers are full.
+  HttpClient other({.url = server.url()});
+  for (int last = -1; last != written;) {
+    last = written;
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(must(other.request("GET", "/ping")).status, 200);
+  }
+  EXPECT_LT(written, 500);
+  const auto rest = slow.read_to_end();
+  EXPECT_GT(rest.size(), 64u * 1024 * 900);
+  EXPECT_THAT(rest.substr(rest.size() - 5), "0\r\n\r\n");
+  EXPECT_EQ(written, 1000);
+}
+
+TEST(HttpServer, AStreamThatFailsIsNotEndedProperly) {
+  TestServer server;
+  server.get("/broken", [](Request&) -> rt::Task<Response> {
+    Response response;
+    response.body = StreamBody([](BodyWriter& writer) -> rt::Task<void> {
+      co_await writer.write("half");
+      throw base::Error(base::Code::io, "disk");
+    });
+    co_return response;
+  });
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.url()});
+  std::string got;
+  const auto result = client.download("/broken", [&](std::string_view piece) -> base::Result<void> {
+    got += piece;
+    return {};
+  });
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), base::Code::unavailable);
+  EXPECT_EQ(got, "half");
+}
+
+TEST(HttpServer, FilesAreSentFromTheirOffset) {
+  TestServer server;
+  const auto path = server.folder.path() / "file";
+  std::string content;
+  for (int i = 0; i < 1'000'000; ++i) content += std::to_string(i % 10);
+  std::ofstream(path) << content;
+  server.get("/file", [&](Request&) -> rt::Task<Response> {
+    Response response;
+    response.body = FileBody{::open(path.c_str(), O_RDONLY | O_CLOEXEC), 7, 900'000};
+    co_return response;
+  });
+  ASSERT_TRUE(server.start());
+  for (const auto& url : {server.url(), server.unix_url()}) {
+    HttpClient client({.url = url});
+    EXPECT_EQ(must(client.request("HEAD", "/file")).headers.at("content-length"), "900000");
+    EXPECT_EQ(must(client.request("GET", "/file")).body, content.substr(7, 900'000));
+    EXPECT_EQ(must(client.request("GET", "/file")).status, 200);
+  }
+}
+
+TEST(HttpServer, AClientThatLeavesDuringAFileHarmsNobody) {
+  TestServer server;
+  const auto path = server.folder.path() / "file";
+  std::ofstream(path) << std::string(16 << 20, 'f');
+  server.get("/file", [&](Request&) -> rt::Task<Response> {
+    Response response;
+    response.body = FileBody{::open(path.c_str(), O_RDONLY | O_CLOEXEC), 0, 16 << 20};
+    co_return response;
+  });
+  ASSERT_TRUE(server.start());
+  for (int i = 0; i < 20; ++i) {
+    RawClient client(server.port());
+    client.send("GET /file HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+    client.read_until("\r\n\r\n");
+  }
+  HttpClient client({.url = server.url()});
+  EXPECT_EQ(must(client.request("GET", "/file")).body.size(), 16u << 20);
+}
+
+// The handler waits until its client goes; `reason` tells what ended it.
+Handler waits_for_cancel(TestServer& server, std::promise<void>& started, std::promise<base::Code>& reason) {
+  return [&](Request& request) -> rt::Task<Response> {
+    if (request.method == "POST") co_await request.text();
+    started.set_value();
+    try {
+      co_await server.loop.sleep(1h, request.cancel);
+    } catch (const base::Error& error) {
+      reason.set_value(error.code());
+      throw;
+    }
+    co_return Response::empty();
+  };
+}
+
+TEST(HttpServer, AClientThatLeavesCancelsItsRequest) {
+  for (const std::string method : {"GET", "POST"}) {
+    std::promise<void> started;
+    std::promise<base::Code> reason;
+    TestServer server;
+    server.router.add({method, "/wait", "wait", Permission::open, waits_for_cancel(server, started, reason)});
+    ASSERT_TRUE(server.start());
+    RawClient client(server.port());
+    client.send(method + " /wait HTTP/1.1\r\nHost: " + client.host + (method == "GET" ? "\r\n\r\n" : "\r\nContent-Length: 2\r\n\r\n{}"));
+    started.get_future().wait();
+    client.close();
+    auto ended = reason.get_future();
+    ASSERT_EQ(ended.wait_for(kPatience), std::future_status::ready) << method;
+    EXPECT_EQ(ended.get(), base::Code::cancelled);
+  }
+}
+
+TEST(HttpServer, AClientThatLeavesAnIdleStreamCancelsIt) {
+  std::promise<base::Code> reason;
+  TestServer server;
+  server.get("/stream", [&](Request& request) -> rt::Task<Response> {
+    Response response;
+    response.body = StreamBody([&](BodyWriter& writer) -> rt::Task<void> {
+      co_await writer.write("hello");
+      try {
+        co_await server.loop.sleep(1h, request.cancel);
+      } catch (const base::Error& error) {
+        reason.set_value(error.code());
+        throw;
+      }
+    });
+    co_return response;
+  });
+  ASSERT_TRUE(server.start());
+  RawClient client(server.port());
+  // A second request that waits in the pipeline must not hide the end.
+  client.send("GET /stream HTTP/1.1\r\nHost: " + client.host + "\r\n\r\nGET /stream HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+  client.read_until("hello");
+  client.close();
+  auto ended = reason.get_future();
+  ASSERT_EQ(ended.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(ended.get(), base::Code::cancelled);
+}
+
+TEST(HttpServer, StopLetsRequestsFinishWithinTheDrain) {
+  std::promise<void> started;
+  rt::CancelSource go;
+  TestServer server;
+  server.get("/slow", [&](Request&) -> rt::Task<Response> {
+    started.set_value();
+    try {
+      co_await server.loop.sleep(1h, go.token());
+    } catch (const base::Error&) {
+    }
+    co_return Response::json("\"done\"");
+  });
+  server.get("/ping", say_ok);
+  ASSERT_TRUE(server.start());
+  HttpClient idle({.url = server.url()});
+  must(idle.request("GET", "/ping"));
+  RawClient client(server.port());
+  client.send("GET /slow HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+  started.get_future().wait();
+  const auto url = server.url();
+  std::thread finisher([&] {
+    // Once the stop has closed the idle connection and the listener, the request may end.
+    HttpClient late({.url = url});
+    const auto give_up = std::chrono::steady_clock::now() + kPatience;
+    while (late.request("GET", "/ping") && std::chrono::steady_clock::now() < give_up) {}
+    server.loop.post([&] { go.cancel(); });
+  });
+  EXPECT_LT(server.stop(1min), 20s);
+  finisher.join();
+  const auto answer = client.read_to_end();
+  EXPECT_THAT(answer, HasSubstr("\"done\""));
+  EXPECT_THAT(answer, HasSubstr("connection: close"));
+}
+
+TEST(HttpServer, StopCancelsWhatOutlivesTheDrain) {
+  std::promise<void> started;
+  std::promise<base::Code> reason;
+  TestServer server;
+  server.get("/wait", waits_for_cancel(server, started, reason));
+  ASSERT_TRUE(server.start());
+  RawClient client(server.port());
+  client.send("GET /wait HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+  started.get_future().wait();
+  EXPECT_LT(server.stop(10ms), 10s);
+  EXPECT_EQ(reason.get_future().get(), base::Code::cancelled);
+  EXPECT_FALSE(std::filesystem::exists(server.config.unix_socket));
+}
+
+TEST(HttpServer, TellsOfEveryFinishedRequest) {
+  TestServer server;
+  server.get("/ok", say_ok);
+  ASSERT_TRUE(server.start());
+  HttpClient client({.url = server.url()});
+  must(client.request("GET", "/ok"));
+  must(client.request("DELETE", "/nothing"));
+  server.stop();
+  ASSERT_EQ(server.outcomes.size(), 2u);
+  EXPECT_EQ(server.outcomes[0].operation, "get/ok");
+  EXPECT_EQ(server.outcomes[0].status, 200);
+  EXPECT_EQ(server.outcomes[1].operation, "");
+  EXPECT_EQ(server.outcomes[1].method, "DELETE");
+  EXPECT_EQ(server.outcomes[1].status, 401);
+}
+
+TEST(HttpServer, RefusesTheNetworkWithoutTls) {
+  for (const auto* host : {"0.0.0.0", "::", "192.0.2.1"}) {
+    TestServer server;
+    server.config.host = host;
+    const auto listening = server.start();
+    ASSERT_FALSE(listening) << host;
+    EXPECT_EQ(listening.error().code(), base::Code::invalid);
+    EXPECT_THAT(listening.error().hint(), HasSubstr("TLS"));
+    EXPECT_EQ(listening.error().field(), "host");
+  }
+}
+
+TEST(HttpServer, TheSocketFileIsForItsOwnerAndMayHaveALongPath) {
+  TestServer server;
+  auto deep = server.folder.path();
+  for (int i = 0; i < 5; ++i) deep /= std::string(40, 'd');
+  std::filesystem::create_directories(deep);
+  server.config.unix_socket = deep / "api.sock";
+  server.get("/ok", say_ok);
+  ASSERT_TRUE(server.start());
+  EXPECT_EQ(std::filesystem::status(server.config.unix_socket).permissions(), std::filesystem::perms(0600));
+  HttpClient client({.url = server.unix_url()});
+  EXPECT_EQ(must(client.request("GET", "/ok")).status, 200);
+}
+
+}  // namespace
+}  // namespace lathe::net

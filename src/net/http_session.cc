@@ -1,0 +1,379 @@
+#include "net/http_session.h"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/zstd_body.h"
+#include "rt/clock.h"
+
+namespace lathe::net {
+namespace {
+
+using base::Code;
+using base::Error;
+
+constexpr std::size_t kBodyPiece = 64 * 1024;
+
+class OwnedFile {
+ public:
+  explicit OwnedFile(int fd) : fd_(fd) {}
+  OwnedFile(const OwnedFile&) = delete;
+  ~OwnedFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  int fd_;
+};
+
+Response to_response(const StatusError& refusal) {
+  Response response = Response::error(refusal.error);
+  response.status = refusal.status;
+  for (const auto& [name, value] : refusal.headers) response.headers.insert_or_assign(name, value);
+  return response;
+}
+
+bool is_known_method(std::string_view method) {
+  static constexpr std::array kMethods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"};
+  return std::ranges::find(kMethods, method) != kMethods.end();
+}
+
+}  // namespace
+
+// The request body as the handler sees it: decoded from the connection on demand, so that a slow handler slows the client.
+class HttpSession::Body final : public BodyReader {
+ public:
+  Body(HttpSession& session, std::uint64_t limit)
+      : session_(session), length_(session.parser_->head().content_length), left_(limit) {
+    if (!length_ && session.parser_->is_done()) length_ = 0;
+  }
+
+  std::optional<std::uint64_t> content_length() const override { return length_; }
+
+  rt::Task<std::string_view> read() override {
+    auto& parser = *session_.parser_;
+    piece_.clear();
+    if (!parser.is_done()) co_await say_continue();
+    while (piece_.empty() && !parser.is_done()) {
+      std::size_t used = 0;
+      if (!session_.input_.empty()) {
+        used = parse();
+        session_.input_.consume(used);
+      }
+      if (piece_.empty() && !parser.is_done() && used == 0) co_await wait_for_more();
+    }
+    if (piece_.size() > left_) throw Error(Code::too_large, "the body is larger than this route allows");
+    left_ -= piece_.size();
+    if (parser.is_done()) session_.start_watch();
+    co_return piece_;
+  }
+
+ private:
+  std::size_t parse() {
+    try {
+      return session_.parser_->put_body(session_.input_.view(), piece_, kBodyPiece);
+    } catch (const StatusError& refusal) {
+      throw refusal.error;  // handlers know Error only
+    }
+  }
+
+  rt::Task<void> say_continue() {
+    if (!std::exchange(session_.parser_->head().expects_continue, false)) co_return;
+    co_await session_.connection_.write({"HTTP/1.1 100 Continue\r\n\r\n"});
+  }
+
+  rt::Task<void> wait_for_more() {
+    if (session_.input_.is_full()) throw Error(Code::invalid, "a chunk header or trailer is too long");
+    session_.connection_.socket().set_deadline(session_.context_.limits.body_stall_timeout);
+    co_await session_.fill(true);
+    session_.connection_.socket().clear_deadline();
+    if (session_.ended_) throw Error(Code::unavailable, "the client went away in the middle of the body");
+  }
+
+  HttpSession& session_;
+  std::optional<std::uint64_t> length_;
+  std::uint64_t left_;
+  std::string piece_;
+};
+
+class HttpSession::Writer final : public BodyWriter {
+ public:
+  Writer(Connection& connection, bool chunked) : connection_(connection), chunked_(chunked) {}
+  rt::Task<void> write(std::string_view bytes) override {
+    if (bytes.empty()) co_return;  // an empty chunk would end the body
+    if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", bytes.size()), bytes, "\r\n"});
+    else co_await connection_.write({bytes});
+  }
+  rt::Task<void> end() {
+    if (chunked_) co_await connection_.write({"0\r\n\r\n"});
+  }
+
+ private:
+  Connection& connection_;
+  bool chunked_;
+};
+
+HttpSession::HttpSession(ServerContext& context, const HostGate& gate, Peer peer, int fd, ssl_ctx_st* tls)
+    : context_(context), gate_(gate), peer_(std::move(peer)),
+      connection_(context.loop, fd, tls, context.limits.body_stall_timeout), input_(context.limits.header_bytes) {}
+
+rt::Task<void> HttpSession::run() {
+  try {
+    co_await serve();
+  } catch (const Error&) {
+    // The client went away, or stood still: there is nobody to tell.
+  } catch (const std::exception& error) {
+    base::log::error("session-failed", {{"remote", peer_.remote}, {"error", error.what()}});
+  }
+  connection_.say_goodbye();
+  connection_.socket().close();
+  co_await reader_.join();
+}
+
+rt::Task<void> HttpSession::serve() {
+  connection_.socket().set_deadline(context_.limits.header_timeout);
+  co_await connection_.handshake();
+  while (co_await serve_one()) {}
+  if (parser_ && !parser_->is_done()) co_await connection_.linger();
+}
+
+void HttpSession::finish_soon() {
+  if (idle_) connection_.socket().close();
+}
+
+void HttpSession::cut_off() {
+  cancel_.cancel();
+  connection_.socket().close();
+}
+
+// ---- input ----
+
+rt::Task<void> HttpSession::receive(bool want_large) {
+  for (;;) {
+    // The space is asked for after each wait: meanwhile the session may have moved the buffer.
+    const auto space = input_.space(want_large);
+    const Io io = connection_.try_read(space.data(), space.size());
+    if (io.kind == Io::Kind::done) {
+      input_.received(io.count);
+      co_return;
+    }
+    if (io.kind == Io::Kind::end) {
+      ended_ = true;
+      co_return;
+    }
+    co_await connection_.wait(io.kind);
+  }
+}
+
+// While a handler works, somebody must notice that its client has gone. What else arrives is the next request.
+rt::Task<void> HttpSession::watch() {
+  try {
+    do co_await receive(false);
+    while (in_request_ && !ended_ && !input_.is_full());
+  } catch (const Error&) {
+    ended_ = true;
+  }
+  if (ended_ && in_request_) cancel_.cancel();
+}
+
+void HttpSession::start_watch() {
+  if (reader_.live() == 0 && !ended_ && !input_.is_full()) reader_.spawn("http-watch", watch());
+}
+
+rt::Task<void> HttpSession::fill(bool want_large) {
+  // One read at a time: a watch that still waits is reading for us.
+  if (reader_.live() > 0) co_await reader_.join();
+  else co_await receive(want_large);
+  if (connection_.socket().timed_out()) throw Error(Code::timeout, "the client stood still for too long");
+}
+
+rt::Task<bool> HttpSession::read_head() {
+  bool begun = false;
+  while (!parser_->has_head()) {
+    if (!input_.empty()) {
+      input_.consume(parser_->put_head(input_.view()));
+      if (parser_->has_head()) break;
+      if (!std::exchange(begun, true)) connection_.socket().set_deadline(context_.limits.header_timeout);
+    } else if (ended_) {
+      co_return false;
+    }
+    idle_ = !begun && input_.empty();
+    if (idle_ && context_.stopping) co_return false;
+    input_.release_if_empty();
+    const auto before = input_.view().size();
+    co_await fill(false);
+    idle_ = false;
+    if (ended_ && input_.view().size() == before) co_return false;
+  }
+  connection_.socket().clear_deadline();
+  co_return true;
+}
+
+// ---- one request ----
+
+rt::Task<bool> HttpSession::serve_one() {
+  parser_.emplace(context_.limits);
+  keep_alive_ = true;
+  Request request;
+  const Route* route = nullptr;
+  std::optional<Response> response;
+  try {
+    if (!co_await read_head()) {
+      parser_.reset();
+      co_return false;
+    }
+  } catch (const StatusError& refusal) {
+    keep_alive_ = false;
+    response = to_response(refusal);
+  }
+  const auto started = rt::system_clock().steady();
+  in_request_ = true;
+  cancel_ = {};
+  request.cancel = cancel_.token();
+  if (!response) response = co_await answer(request, route);
+  keep_alive_ = keep_alive_ && parser_->head().keep_alive && !context_.stopping && discard_received_body();
+  co_await send(request, *response);
+  in_request_ = false;
+  connection_.socket().set_deadline(context_.limits.keep_alive_timeout);
+  if (context_.on_finished)
+    context_.on_finished({route ? route->operation : "", request.method, response->status, rt::system_clock().steady() - started});
+  co_return keep_alive_;
+}
+
+rt::Task<Response> HttpSession::answer(Request& request, const Route*& route) {
+  try {
+    co_return co_await dispatch(request, route);
+  } catch (const StatusError& refusal) {
+    co_return to_response(refusal);
+  } catch (const Error& error) {
+    if (error.code() == Code::cancelled && context_.stopping)
+      co_return Response::error(Error(Code::unavailable, "the server is stopping").hint("try again in a moment"));
+    co_return Response::error(error);
+  } catch (const std::exception& error) {
+    base::log::error("handler-failed", {{"operation", route ? route->operation : ""}, {"error", error.what()}});
+    co_return Response::error(Error(Code::internal, "the server failed; its log says more"));
+  }
+}
+
+rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) {
+  auto& head = parser_->head();
+  request.method = head.method;
+  request.headers = std::move(head.headers);
+  request.remote = peer_.remote;
+  request.is_local = peer_.is_local;
+  gate_.check(request.method, request.headers, peer_.local_address);
+  if (!is_known_method(request.method)) throw StatusError{501, Error(Code::unsupported, "unknown method")};
+  if (const auto expect = request.header("expect"); expect && !head.expects_continue)
+    throw StatusError{417, Error(Code::unsupported, "the only expectation served is 100-continue")};
+
+  auto target = parse_target(head.target);
+  request.path = target.path();
+  request.query = std::move(target.query);
+  Router::Match match;
+  if (!target.has_dots()) match = context_.router.match(request.method, target.segments);
+  request.params = std::move(match.params);
+  // Who has no credential learns nothing, not even which paths exist.
+  if (!match.route || match.route->permission != Permission::open) {
+    request.principal = co_await context_.authenticate(request);
+    if (request.principal.role == Role::none)
+      throw Error(Code::unauthorized, "a token is needed").hint("send it as Authorization: Bearer TOKEN");
+  }
+  if (!match.route && match.allow.empty()) throw Error(Code::not_found, "there is nothing at " + base::printable(request.path));
+  if (!match.route)
+    throw StatusError{405, Error(Code::unsupported, "this path does not know " + request.method), {{"allow", match.allow}}};
+  route = match.route;
+  if (!is_allowed(route->permission, request.principal, request.params))
+    throw Error(Code::forbidden, "this token may not do that").hint("ask for a token with a higher role");
+  co_return co_await handle(request, *route);
+}
+
+rt::Task<Response> HttpSession::handle(Request& request, const Route& route) {
+  if (parser_->head().content_length.value_or(0) > route.body_limit)
+    throw Error(Code::too_large, fmt::format("the body is larger than the {} this route allows", base::human_bytes(route.body_limit)));
+  Body body(*this, route.body_limit);
+  std::optional<ZstdBody> decoded;
+  request.body = &body;
+  if (const auto encoding = request.header("content-encoding"); encoding && base::to_lower(*encoding) == "zstd")
+    request.body = &decoded.emplace(body, route.body_limit);
+  else if (encoding && base::to_lower(*encoding) != "identity")
+    throw StatusError{415, Error(Code::unsupported, "the content encodings are zstd and identity")};
+  if (parser_->is_done()) start_watch();
+  Response response = co_await route.handler(request);
+  request.body = nullptr;
+  co_return response;
+}
+
+// Whether the connection can go on: the request was read to its end, if need be from what has already been received.
+bool HttpSession::discard_received_body() {
+  std::string waste;
+  while (!parser_->is_done() && !input_.empty()) {
+    std::size_t used = 0;
+    try {
+      used = parser_->put_body(input_.view(), waste, kBodyPiece);
+    } catch (const StatusError&) {
+      return false;
+    }
+    input_.consume(used);
+    waste.clear();
+    if (used == 0) break;
+  }
+  return parser_->is_done();
+}
+
+// ---- the answer ----
+
+Framing HttpSession::framing_of(const Response& response) {
+  Framing framing;
+  framing.keep_alive = keep_alive_;
+  framing.http11 = parser_->head().http11;
+  framing.has_body = response.status != 204 && response.status != 304;
+  if (const auto* text = std::get_if<std::string>(&response.body)) framing.length = text->size();
+  else if (const auto* file = std::get_if<FileBody>(&response.body)) framing.length = file->length;
+  else framing.chunked = framing.http11 && framing.has_body;
+  return framing;
+}
+
+rt::Task<void> HttpSession::send(const Request& request, Response& response) {
+  const auto* file = std::get_if<FileBody>(&response.body);
+  OwnedFile owned(file ? file->fd : -1);
+  // Without chunks the end of the body is the end of the connection.
+  if (std::holds_alternative<StreamBody>(response.body) && !parser_->head().http11) keep_alive_ = false;
+  std::string head;
+  try {
+    head = make_response_head(response, framing_of(response), rt::system_clock().utc());
+  } catch (const Error& error) {
+    response = Response::error(error);
+    head = make_response_head(response, framing_of(response), rt::system_clock().utc());
+  }
+  const Framing framing = framing_of(response);
+  const bool head_only = request.method == "HEAD" || !framing.has_body;
+  if (const auto* text = std::get_if<std::string>(&response.body)) {
+    co_await connection_.write({head, head_only ? std::string_view() : *text});
+  } else if (head_only) {
+    co_await connection_.write({head});
+  } else if (file) {
+    co_await connection_.write({head}, file->length > 0);
+    co_await connection_.send_file(*file);
+  } else {
+    co_await send_stream(std::get<StreamBody>(response.body), head, framing.chunked);
+  }
+}
+
+rt::Task<void> HttpSession::send_stream(StreamBody& stream, std::string_view head, bool chunked) {
+  co_await connection_.write({head});
+  Writer writer(connection_, chunked);
+  try {
+    co_await stream(writer);
+  } catch (const Error& error) {
+    // The status is out already: a body without its end is the only way left to say that it is not complete.
+    if (error.code() != Code::cancelled && error.code() != Code::unavailable)
+      base::log::warn("stream-broken", {{"error", error.text()}});
+    throw;
+  }
+  co_await writer.end();
+}
+
+}  // namespace lathe::net

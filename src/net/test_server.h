@@ -1,0 +1,163 @@
+// For tests of net/: a real server on its own thread, and a raw client that sends what no decent client would.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "net/address.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "rt/scope.h"
+
+namespace lathe::net::testing {
+
+using namespace std::chrono_literals;
+
+inline constexpr auto kPatience = 10s;  // how long a test waits for what must happen
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "lathe-net-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// "Bearer admin", "Bearer viewer", "Bearer run:ID:ATTEMPT"; anything else is unauthorized.
+inline rt::Task<Principal> authenticate_for_test(const Request& request) {
+  const auto field = request.header("authorization").value_or("");
+  Principal who;
+  if (field.empty()) co_return who;
+  if (field == "Bearer admin") who.role = Role::admin;
+  else if (field == "Bearer viewer") who.role = Role::viewer;
+  else if (field == "Bearer run:r1:2") who = {Role::run, "run r1", 0, "r1", 2, ""};
+  else throw base::Error(base::Code::unauthorized, "this token is not valid");
+  co_return who;
+}
+
+class TestServer {
+ public:
+  rt::Loop loop;
+  Router router;
+  HttpLimits limits;
+  ListenConfig config;
+  TempFolder folder;
+  std::vector<RequestOutcome> outcomes;  // read after stop()
+
+  TestServer() { config.unix_socket = folder.path() / "api.sock"; }
+  ~TestServer() { stop(); }
+
+  void get(std::string path, Handler handler, Permission permission = Permission::open) {
+    router.add({"GET", path, "get" + path, permission, std::move(handler)});
+  }
+  void post(std::string path, Handler handler, std::uint64_t body_limit = 8u << 20) {
+    router.add({"POST", path, "post" + path, Permission::open, std::move(handler), body_limit});
+  }
+
+  base::Result<void> start() {
+    server_ = std::make_unique<HttpServer>(loop, router, authenticate_for_test,
+                                           [this](const RequestOutcome& outcome) { outcomes.push_back(outcome); }, limits);
+    auto listening = server_->listen(config);
+    thread_ = std::thread([this] { loop.run(); });
+    return listening;
+  }
+
+  // How long the server took to stop.
+  base::Duration stop(base::Duration drain = 0s) {
+    if (!server_) return {};
+    const auto before = std::chrono::steady_clock::now();
+    loop.post([&] { scope_.spawn("stop", stop_on_loop(drain)); });
+    thread_.join();
+    server_.reset();
+    return std::chrono::steady_clock::now() - before;
+  }
+
+  std::uint16_t port() const { return server_->port(); }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }
+  std::string unix_url() const { return "unix://" + config.unix_socket.string(); }
+  std::thread::native_handle_type thread() { return thread_.native_handle(); }
+
+ private:
+  rt::Task<void> stop_on_loop(base::Duration drain) {
+    co_await server_->stop(drain);
+    loop.stop();
+  }
+
+  std::unique_ptr<HttpServer> server_;
+  rt::Scope scope_;
+  std::thread thread_;
+};
+
+class RawClient {
+ public:
+  explicit RawClient(std::uint16_t port) {
+    const auto address = resolve("127.0.0.1", port)->front();
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(::connect(fd_, address.raw(), address.size), 0);
+    host = "127.0.0.1:" + std::to_string(port);
+  }
+  ~RawClient() { close(); }
+  void close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+  // False when the server has closed.
+  bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto count = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count < 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+  void half_close() { ::shutdown(fd_, SHUT_WR); }
+  // Everything until the server closes.
+  std::string read_to_end() {
+    while (read_some()) {}
+    return std::exchange(received_, {});
+  }
+  // Everything up to and with `mark`.
+  std::string read_until(std::string_view mark) {
+    while (received_.find(mark) == std::string::npos)
+      if (!read_some()) {
+        ADD_FAILURE() << "closed before " << mark << "; came: " << received_;
+        return std::exchange(received_, {});
+      }
+    const auto end = received_.find(mark) + mark.size();
+    auto out = received_.substr(0, end);
+    received_.erase(0, end);
+    return out;
+  }
+  std::string host;
+
+ private:
+  bool read_some() {
+    pollfd polled{fd_, POLLIN, 0};
+    if (::poll(&polled, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) != 1) {
+      ADD_FAILURE() << "the server says nothing; came: " << received_;
+      return false;
+    }
+    char buffer[65536];
+    const auto count = ::recv(fd_, buffer, sizeof buffer, 0);
+    if (count <= 0) return false;
+    received_.append(buffer, static_cast<std::size_t>(count));
+    return true;
+  }
+  int fd_ = -1;
+  std::string received_;
+};
+
+inline rt::Task<Response> say_ok(Request&) { co_return Response::json("\"ok\""); }
+inline rt::Task<Response> echo(Request& request) { co_return Response::json(co_await request.text()); }
+
+}  // namespace lathe::net::testing

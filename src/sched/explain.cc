@@ -1,0 +1,119 @@
+#include "sched/explain.h"
+
+#include "base/strings.h"
+#include "sched/plan.h"
+#include "sched/timeline.h"
+
+namespace lathe::sched {
+namespace {
+
+constexpr std::size_t kNamed = 3;  // as many runs are named; more would not be read
+
+std::string plural(std::int64_t count, std::string_view noun) {
+  return count == 1 ? fmt::format("1 {}", noun) : fmt::format("{} {}s", count, noun);
+}
+
+// "run a", "runs a and b", "runs a, b, c and 4 more".
+std::string names_of(const std::vector<std::string>& runs) {
+  if (runs.size() == 1) return "run " + runs[0];
+  const std::size_t shown = std::min(runs.size(), kNamed);
+  if (runs.size() > kNamed)
+    return fmt::format("runs {} and {} more", fmt::join(runs.begin(), runs.begin() + kNamed, ", "), runs.size() - kNamed);
+  return fmt::format("runs {} and {}", fmt::join(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(shown) - 1, ", "), runs[shown - 1]);
+}
+
+std::string amount(const Resources& resources) {
+  std::string text = fmt::format("{:g} cores and {}", static_cast<double>(resources.millicores) / 1000,
+                                 base::human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(resources.memory_bytes, 0))));
+  return resources.gpus == 0 ? text : fmt::format("{}, {}", text, plural(resources.gpus, "GPU"));
+}
+
+// Running ones in the order in which they end at the latest, until `enough` says that their ends suffice.
+template <class Counts, class Enough>
+std::string ends_that_help(const State& state, Counts counts, Enough enough) {
+  std::vector<std::string> runs;
+  bool stopping = true;
+  for (const auto& [end, number] : state.ends()) {
+    const Running& running = *state.find_running(number);
+    if (!counts(running)) continue;
+    runs.push_back(running.request.run.value);
+    stopping = stopping && running.stopping;
+    if (enough(running)) break;
+  }
+  if (runs.empty()) return "when the compute is made larger";
+  if (stopping) return fmt::format("when {} has stopped, as asked", names_of(runs));
+  return fmt::format("at the latest when {} {}", names_of(runs), runs.size() == 1 ? "ends" : "end");
+}
+
+class Explainer {
+ public:
+  Explainer(const State& state, const Request& request)
+      : state_(state), request_(request), compute_(*state.find_compute(request.compute)) {}
+
+  Explanation explain() const {
+    if (request_.node_count > compute_.compute.max_nodes)
+      return {fmt::format("wants {}, but compute '{}' now has at most {}", plural(request_.node_count, "node"), name(), compute_.compute.max_nodes),
+              "when max_nodes of the compute is raised"};
+    const int free_nodes = compute_.compute.max_nodes - compute_.nodes.busy_count();
+    if (free_nodes < request_.node_count) return lacks_nodes(free_nodes);
+    const Resources need = compute_.node_resources() * request_.node_count;
+    if (!need.fits_in(state_.free())) return lacks_room(need);
+    return behind();
+  }
+
+ private:
+  const std::string& name() const { return compute_.compute.id.name; }
+
+  // ", after 3 runs ahead of it"; empty for the first of its queue.
+  std::string after_others() const {
+    int ahead = 0;
+    for (auto it = compute_.queue.begin(); it != compute_.queue.end() && it->number != request_.number; ++it)
+      if (++ahead > kWindow) return fmt::format(", after more than {} runs ahead of it", kWindow);
+    return ahead == 0 ? "" : fmt::format(", after {} ahead of it", plural(ahead, "run"));
+  }
+
+  Explanation lacks_nodes(int free_nodes) const {
+    std::vector<std::string> busy;
+    RunNumber last = 0;
+    for (const auto& [index, run] : compute_.nodes.busy())
+      if (std::exchange(last, run) != run) busy.push_back(state_.find_running(run)->request.run.value);
+    std::string when = ends_that_help(
+        state_, [&](const Running& running) { return running.request.compute == request_.compute; },
+        [&](const Running& running) { return (free_nodes += static_cast<int>(running.slices.size())) >= request_.node_count; });
+    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy with {})", plural(request_.node_count, "node"), name(),
+                        compute_.compute.max_nodes, compute_.nodes.busy_count(), names_of(busy)),
+            when + after_others()};
+  }
+
+  Explanation lacks_room(const Resources& need) const {
+    Resources room = state_.free();
+    std::string when = ends_that_help(state_, [](const Running&) { return true; },
+                                      [&](const Running& running) { return need.fits_in(room += held_by(running)); });
+    return {fmt::format("waits for room on the machine: it needs {}, and {} are free beside {}", amount(need), amount(state_.free()),
+                        plural(static_cast<std::int64_t>(state_.running_count()), "running run")),
+            when + after_others()};
+  }
+
+  // Everything it needs is free, but it is not its turn.
+  Explanation behind() const {
+    const RunNumber first = compute_.queue.begin()->number;
+    if (first == request_.number) return {"waits for its turn on the machine behind a run of another compute", "when that run has started"};
+    const std::string& head = state_.find_waiting(first)->run.value;
+    return {fmt::format("run {} is ahead of it in the queue of compute '{}', and it must not be delayed", head, name()),
+            fmt::format("when run {} has started{}", head, after_others())};
+  }
+
+  const State& state_;
+  const Request& request_;
+  const ComputeState& compute_;
+};
+
+}  // namespace
+
+std::optional<Explanation> explain(const State& state, RunNumber run) {
+  const Request* request = state.find_waiting(run);
+  if (!request) return std::nullopt;
+  return Explainer(state, *request).explain();
+}
+
+}  // namespace lathe::sched

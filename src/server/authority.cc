@@ -1,0 +1,161 @@
+#include "server/authority.h"
+
+#include <array>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "db/attempts.h"
+#include "db/runs.h"
+#include "server/state_dir.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using rt::Task;
+
+namespace {
+
+constexpr std::array<std::pair<net::Role, std::string_view>, 4> kRoles{{{net::Role::viewer, "viewer"},
+                                                                       {net::Role::contributor, "contributor"},
+                                                                       {net::Role::operator_, "operator"},
+                                                                       {net::Role::admin, "admin"}}};
+constexpr std::string_view kFileTokenName = "state folder";
+constexpr std::int64_t kLastUsedStepMicros = 60'000'000;
+
+Error refused(std::string message) {
+  return Error(Code::unauthorized, std::move(message)).hint("send 'Authorization: Bearer TOKEN'; the file 'token' in the state folder holds the admin's");
+}
+
+std::optional<std::string> bearer(const net::Request& request) {
+  auto header = request.header("authorization");
+  if (!header) return std::nullopt;
+  constexpr std::string_view kScheme = "bearer ";
+  if (header->size() <= kScheme.size() || base::to_lower(std::string_view(*header).substr(0, kScheme.size())) != kScheme)
+    throw refused("the Authorization header is not of the form 'Bearer TOKEN'");
+  return header->substr(kScheme.size());
+}
+
+net::Principal principal_of(const db::tokens::Token& row, net::Role role) {
+  net::Principal principal;
+  principal.role = role;
+  principal.name = row.name;
+  principal.token_id = row.id;
+  principal.workspace = row.workspace;
+  return principal;
+}
+
+net::Principal run_principal(std::string run_id, int attempt, std::string workspace) {
+  net::Principal principal;
+  principal.role = net::Role::run;
+  principal.name = "run " + run_id;
+  principal.run_id = std::move(run_id);
+  principal.attempt = attempt;
+  principal.workspace = std::move(workspace);
+  return principal;
+}
+
+}  // namespace
+
+std::string_view role_name(net::Role role) {
+  for (const auto& [value, name] : kRoles)
+    if (value == role) return name;
+  return role == net::Role::run ? "run" : "none";
+}
+
+std::optional<net::Role> role_from_name(std::string_view name) {
+  for (const auto& [value, word] : kRoles)
+    if (word == name) return value;
+  return std::nullopt;
+}
+
+Task<void> Authority::register_admin(const std::string& admin_token) {
+  auto hash = base::sha256(admin_token);
+  auto now = core_.clock.utc();
+  co_await core_.database.write([&](db::Connection& connection) {
+    if (db::tokens::find_by_hash(connection, hash)) return;
+    // The file decides: a token file that was replaced makes the one before it worthless.
+    for (const auto& row : db::tokens::list(connection))
+      if (row.name == kFileTokenName && !row.revoked) db::tokens::revoke(connection, row.id, now);
+    db::tokens::Token row;
+    row.name = kFileTokenName;
+    row.role = "admin";
+    row.created = now;
+    db::tokens::insert(connection, row, hash);
+    audit(connection, {"server", 0, "start"}, now, "token.create", kFileTokenName);
+  });
+}
+
+Task<net::Principal> Authority::authenticate(const net::Request& request) {
+  auto token = bearer(request);
+  if (!token) co_return net::Principal{};
+  auto hash = base::sha256(*token);
+  if (auto live = attempts_.find(hash); live != attempts_.end()) co_return live->second;
+  if (auto user = users_.find(hash); user != users_.end()) co_return use(user->second);
+  if (request.path.starts_with("/api/v1/attempts/")) co_return co_await find_ended_attempt(hash);
+  co_return co_await find_user(hash);
+}
+
+net::Principal Authority::use(UserToken& token) {
+  auto now = core_.clock.utc();
+  if (token.expires && *token.expires <= now)
+    throw refused(fmt::format("the token '{}' has expired", token.principal.name)).hint("make a new one: lathe token create");
+  if (now.micros - token.last_used.micros >= kLastUsedStepMicros) {
+    token.last_used = now;
+    core_.scope.spawn("note token use", [](Core& core, std::int64_t id, base::UtcTime at) -> Task<void> {
+      co_await core.database.write([=](db::Connection& connection) { db::tokens::touch(connection, id, at); });
+    }(core_, token.principal.token_id, now));
+  }
+  return token.principal;
+}
+
+Task<net::Principal> Authority::find_user(base::Digest hash) {
+  auto row = co_await core_.database.read([&](db::Connection& connection) { return db::tokens::find_by_hash(connection, hash); });
+  auto role = row && !row->revoked ? role_from_name(row->role) : std::nullopt;
+  if (!role) throw refused("this token is not known, was revoked, or belongs to a run that is over");
+  auto& user = users_[hash];
+  user = {principal_of(*row, *role), row->expires, row->last_used.value_or(base::UtcTime{})};
+  co_return use(user);
+}
+
+Task<net::Principal> Authority::find_ended_attempt(base::Digest hash) {
+  auto owner = co_await core_.database.read([&](db::Connection& connection) {
+    return db::attempts::find_by_token_hash(connection, hash);
+  });
+  if (!owner) co_return co_await find_user(hash);
+  co_return run_principal(owner->run.value, owner->attempt.number, owner->workspace);
+}
+
+Task<Authority::Created> Authority::create(NewToken wanted, Caller caller) {
+  Created created;
+  created.secret = make_token();
+  auto now = core_.clock.utc();
+  auto hash = base::sha256(created.secret);
+  auto& row = created.row;
+  row.name = wanted.name;
+  row.role = role_name(wanted.role);
+  row.workspace = wanted.workspace;
+  row.created = now;
+  row.expires = wanted.expires;
+  co_await core_.database.write([&](db::Connection& connection) {
+    db::tokens::insert(connection, row, hash);
+    audit(connection, caller, now, "token.create", row.name, row.role);
+  });
+  co_return created;
+}
+
+Task<void> Authority::revoke(std::int64_t id, Caller caller) {
+  auto now = core_.clock.utc();
+  co_await core_.database.write([&](db::Connection& connection) {
+    if (!db::tokens::revoke(connection, id, now))
+      throw Error(Code::not_found, fmt::format("there is no token {}", id)).field("token").hint("lathe token list shows them");
+    audit(connection, caller, now, "token.revoke", fmt::format("{}", id));
+  });
+  std::erase_if(users_, [id](const auto& entry) { return entry.second.principal.token_id == id; });
+}
+
+void Authority::attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace) {
+  attempts_[token_hash] = run_principal(std::move(run_id), attempt, std::move(workspace));
+}
+
+}  // namespace lathe::server

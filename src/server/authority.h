@@ -1,0 +1,62 @@
+// Authority: who a bearer token belongs to. A user's token is looked up once and then kept in memory by its hash; run
+// tokens of live attempts are known from their placement; one of an ended attempt is looked up, so that a late runner
+// hears "fenced" and not "who?".
+// Home thread only. The tokens themselves are never kept, only their SHA-256.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "db/tokens.h"
+#include "net/http.h"
+#include "server/core.h"
+
+namespace lathe::server {
+
+struct NewToken {
+  std::string name;
+  net::Role role = net::Role::viewer;
+  std::string workspace;  // empty: all
+  std::optional<base::UtcTime> expires;
+};
+
+class Authority {
+ public:
+  explicit Authority(Core& core) : core_(core) {}
+
+  // Makes the token of the state folder's file the admin's.
+  rt::Task<void> register_admin(const std::string& admin_token);
+  // For net::HttpServer.
+  rt::Task<net::Principal> authenticate(const net::Request& request);
+
+  struct Created {
+    db::tokens::Token row;
+    std::string secret;  // shown once
+  };
+  rt::Task<Created> create(NewToken token, Caller caller);
+  rt::Task<void> revoke(std::int64_t id, Caller caller);
+
+  void attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace);
+  void attempt_ended(const base::Digest& token_hash) { attempts_.erase(token_hash); }
+
+ private:
+  struct UserToken {
+    net::Principal principal;
+    std::optional<base::UtcTime> expires;
+    base::UtcTime last_used;
+  };
+  rt::Task<net::Principal> find_user(base::Digest hash);
+  rt::Task<net::Principal> find_ended_attempt(base::Digest hash);
+  net::Principal use(UserToken& token);
+
+  Core& core_;
+  std::unordered_map<base::Digest, UserToken> users_;
+  std::unordered_map<base::Digest, net::Principal> attempts_;
+};
+
+std::string_view role_name(net::Role role);
+// Of the roles that a user's token can have; else nothing.
+std::optional<net::Role> role_from_name(std::string_view name);
+
+}  // namespace lathe::server

@@ -1,0 +1,190 @@
+// Blobs and trees: asking what is missing, sending many at once, resuming a large one, and reading back.
+#include <optional>
+
+#include "cas/pack.h"
+#include "cas/partial_uploads.h"
+#include "cas/tree.h"
+#include "server/endpoints.h"
+#include "server/http_tools.h"
+#include "server/trees.h"
+#include "wire/json.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Digest;
+using base::Error;
+using net::Permission;
+using net::Request;
+using net::Response;
+using rt::Task;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kMaxDigestsAsked = 10'000;
+constexpr std::size_t kFeedBytes = 1u << 20;
+constexpr std::uint64_t kNoLimit = UINT64_MAX;  // streamed to disk; the disk is the limit
+
+Digest path_digest(const Request& request) {
+  auto digest = Digest::parse(request.params.at("digest"));
+  if (!digest) throw std::move(digest.error()).field("digest");
+  return *digest;
+}
+
+std::vector<Digest> parse_digests(const std::vector<std::string>& texts) {
+  if (texts.size() > kMaxDigestsAsked)
+    throw Error(Code::too_large, fmt::format("{} digests in one question; at most {}", texts.size(), kMaxDigestsAsked)).field("digests");
+  std::vector<Digest> digests;
+  for (const auto& text : texts) {
+    auto digest = Digest::parse(text);
+    if (!digest) throw std::move(digest.error()).field("digests");
+    digests.push_back(*digest);
+  }
+  return digests;
+}
+
+Task<Response> find_missing(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  std::vector<std::string> texts;
+  wire::Fields fields(body);
+  fields.need("digests").texts("digests", texts);
+  base::value_or_throw(fields.finish());
+  auto digests = parse_digests(texts);
+  auto& core = services.core;
+  json::array missing;
+  json::object partial;
+  co_await core.files.run(core.home, [&] {
+    for (const auto& digest : digests) {
+      if (core.store.find(digest)) continue;
+      missing.push_back(json::string(digest.hex()));
+      if (auto size = services.uploads.length(digest); size > 0) partial[digest.hex()] = size;
+    }
+  });
+  co_return json_response({{"missing", std::move(missing)}, {"partial", std::move(partial)}});
+}
+
+// Reads the body in large pieces and hands each to `take` on the pool.
+template <class Take>
+Task<void> feed_body(Core& core, Request& request, Take take) {
+  std::string piece;
+  piece.reserve(kFeedBytes + 64 * 1024);
+  for (;;) {
+    auto bytes = co_await request.body->read();
+    piece.append(bytes);
+    if (piece.empty()) break;
+    if (!bytes.empty() && piece.size() < kFeedBytes) continue;
+    co_await core.files.run(core.home, [&] { take(std::string_view(piece)); });
+    piece.clear();
+    if (bytes.empty()) break;
+  }
+}
+
+Task<Response> put_pack(Services& services, Request& request) {
+  auto& core = services.core;
+  auto batch = core.store.begin_batch();
+  cas::PackDecoder decoder(*batch);
+  co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
+  auto summary = base::value_or_throw(decoder.finish());
+  co_await core.files.run(core.home, [&] { base::value_or_throw(batch->commit()); });
+  core.metrics.add("lathe_blobs_received_total", summary.blobs);
+  core.metrics.add("lathe_blob_bytes_received_total", summary.bytes);
+  co_return json_response({{"stored", summary.blobs}, {"bytes", summary.bytes}});
+}
+
+Response wrong_offset(const Error& error, std::uint64_t here) {
+  auto response = Response::error(Error(error).field("offset").hint("go on at the offset that Lathe-Offset names"));
+  response.headers["lathe-offset"] = fmt::format("{}", here);
+  return response;
+}
+
+Task<Response> put_blob(Services& services, Request& request) {
+  allow_query(request, {"offset", "size"});
+  auto digest = path_digest(request);
+  auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));
+  require_query(request, "size");
+  auto size = static_cast<std::uint64_t>(query_integer(request, "size", 0));
+  auto& core = services.core;
+  if (auto stored = co_await core.files.run(core.home, [&] { return core.store.find(digest); }))
+    co_return json_response({{"digest", digest.hex()}, {"size", *stored}}, 201);
+  auto upload = co_await core.files.run(core.home, [&] { return base::value_or_throw(services.uploads.open({digest, size})); });
+  if (offset != upload->length())
+    co_return wrong_offset(Error(Code::conflict, fmt::format("the upload has {} bytes, not {}", upload->length(), offset)), upload->length());
+  std::exception_ptr broken;
+  try {
+    co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(upload->append(upload->length(), piece)); });
+  } catch (...) {
+    broken = std::current_exception();
+  }
+  // What has arrived is kept whatever happened to the connection, so that the next one can go on from there.
+  co_await core.files.run(core.home, [&] { base::value_or_throw(upload->checkpoint()); });
+  if (broken) std::rethrow_exception(broken);
+  if (!upload->is_complete()) co_return json_response({{"offset", upload->length()}}, 202);
+  auto info = co_await core.files.run(core.home, [&] { return base::value_or_throw(upload->complete()); });
+  co_return json_response({{"digest", info.digest.hex()}, {"size", info.size}}, 201);
+}
+
+Task<Response> get_blob(Services& services, Request& request) {
+  allow_query(request, {});
+  auto digest = path_digest(request);
+  auto& core = services.core;
+  auto blob = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.open(digest)); });
+  auto range = requested_range(request, blob.size());
+  Response response;
+  describe_range(response, range, blob.size());
+  response.headers["content-type"] = "application/octet-stream";
+  response.headers["content-disposition"] = "attachment";
+  response.headers["etag"] = "\"" + digest.hex() + "\"";
+  response.body = net::FileBody{blob.release(), range.offset, range.length};
+  co_return response;
+}
+
+Task<Response> get_tree(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  auto digest = path_digest(request);
+  Response response;
+  response.headers["content-type"] = "application/octet-stream";
+  response.body = co_await core.files.run(core.home, [&] {
+    auto bytes = base::value_or_throw(core.store.read(digest, kMaxTreeBytes));
+    base::value_or_throw(cas::decode_tree(bytes));  // only a tree may be read as one
+    return bytes;
+  });
+  co_return response;
+}
+
+Task<Response> get_tree_pack(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  auto tree = co_await read_tree(core, path_digest(request));
+  auto encoder = std::make_shared<cas::PackEncoder>(distinct_blobs(tree), [&core](const cas::BlobInfo& info) {
+    return core.store.open(info.digest);
+  });
+  Response response;
+  response.headers["content-type"] = "application/octet-stream";
+  response.body = net::StreamBody([&core, encoder](net::BodyWriter& out) -> Task<void> {
+    std::string piece(kFeedBytes, '\0');
+    for (;;) {
+      auto got = co_await core.files.run(core.home, [&] { return base::value_or_throw(encoder->read(piece)); });
+      if (got == 0) co_return;
+      co_await out.write(std::string_view(piece).substr(0, got));
+    }
+  });
+  co_return response;
+}
+
+}  // namespace
+
+void add_blob_routes(net::Router& router, Services& services) {
+  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
+    return [&services, handler](Request& request) { return handler(services, request); };
+  };
+  router.add({"POST", "/api/v1/blobs/missing", "findMissingBlobs", Permission::write_or_own_run, bind(find_missing)});
+  router.add({"POST", "/api/v1/blobs/pack", "putBlobPack", Permission::write_or_own_run, bind(put_pack), kNoLimit});
+  router.add({"PUT", "/api/v1/blobs/{digest}", "putBlob", Permission::write_or_own_run, bind(put_blob), kNoLimit});
+  router.add({"GET", "/api/v1/blobs/{digest}", "getBlob", Permission::read_or_own_run, bind(get_blob)});
+  router.add({"GET", "/api/v1/trees/{digest}", "getTree", Permission::read_or_own_run, bind(get_tree)});
+  router.add({"GET", "/api/v1/trees/{digest}/pack", "getTreePack", Permission::read_or_own_run, bind(get_tree_pack)});
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,325 @@
+#include "server/dispatcher.h"
+
+#include "base/log.h"
+#include "db/attempts.h"
+#include "db/computes.h"
+#include "db/node_exits.h"
+#include "db/runs.h"
+#include "model/sizes.h"
+#include "sched/explain.h"
+#include "sched/plan.h"
+#include "server/state_dir.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using model::EndReason;
+using model::RunRecord;
+using rt::Task;
+
+namespace {
+
+// A runner that was asked to stop gets its grace and this long on top before it is ended by force.
+constexpr base::Duration kStopMargin = std::chrono::seconds(15);
+
+Error no_such_compute(const std::string& workspace, const std::string& name) {
+  return Error(Code::invalid, fmt::format("workspace '{}' has no compute target '{}'", workspace, name))
+      .field("compute").hint("lathe compute list shows them; lathe compute create makes one");
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(Core& core, Authority& authority, LiveAttempts& attempts, LiveLogs& logs, std::string runner_url)
+    : core_(core), authority_(authority), attempts_(attempts), logs_(logs), runner_url_(std::move(runner_url)),
+      state_(core.provider.capacity()), wake_(core.home) {}
+
+Task<void> Dispatcher::recover() {
+  struct Stored {
+    std::vector<model::ComputeTarget> computes;
+    std::vector<RunRecord> runs;
+  };
+  auto stored = co_await core_.database.read([](db::Connection& connection) {
+    return Stored{db::computes::list_all(connection), db::runs::live(connection)};
+  });
+  for (const auto& target : stored.computes) compute_changed(target);
+  for (auto& run : stored.runs) co_await recover_attempt(std::move(run));
+  base::log::info("recovered", {{"live", attempts_.size()}, {"queued", state_.waiting_count()}});
+}
+
+Task<void> Dispatcher::recover_attempt(RunRecord run) {
+  auto loaded = co_await core_.database.read([&](db::Connection& connection) {
+    auto attempt = run.attempt > 0 ? db::attempts::find(connection, run.sequence, run.attempt) : std::nullopt;
+    std::map<int, model::ExitRecord> exits;
+    if (attempt) exits = db::node_exits::by_node(connection, run.sequence, run.attempt);
+    return std::pair(std::move(attempt), std::move(exits));
+  });
+  auto& [attempt, exits] = loaded;
+  if (!attempt || attempt->ended) {
+    state_.enqueue(sched::make_request(run));
+    co_return;
+  }
+  state_.start(sched::make_request(run), attempt->slices, core_.clock.steady());
+  auto live = attempts_.add(run, *attempt);
+  authority_.attempt_started(attempt->token_hash, run.id.value, attempt->number, run.workspace);
+  logs_.attempt_started(run.sequence, attempt->number);
+  for (const auto& [node, exit] : exits) {
+    live->finished.insert(node);
+    if (exit.reason != EndReason::exited || exit.exit_code != 0) attempts_.ask_stop(run.id.value, EndReason::canceled);
+  }
+  for (const auto& slice : attempt->slices) {
+    if (live->finished.contains(slice.node)) continue;
+    auto found = co_await core_.provider.find(task_of(*live, slice.node));
+    core_.scope.spawn("tend a recovered runner", tend(live, slice.node, found.handle));
+  }
+  if (live->stop != EndReason::none) core_.scope.spawn("enforce a stop", enforce_stop(live));
+}
+
+void Dispatcher::start() { core_.scope.spawn("dispatcher", reconcile()); }
+
+Task<void> Dispatcher::reconcile() {
+  auto cancel = core_.scope.token();
+  for (;;) {
+    cancel.check();
+    auto seen = wake_.version();
+    run_once();
+    auto due = state_.next_wakeup(core_.clock.steady());
+    if (!due) {
+      co_await wake_.changed(seen, cancel);
+      continue;
+    }
+    // Wakes for whichever comes first: the timer only nudges.
+    rt::CancelSource timer;
+    rt::CancelSubscription stopping(cancel, [timer]() mutable { timer.cancel(); });
+    core_.scope.spawn("wait for idle nodes", [](Dispatcher& self, base::Duration wait, rt::CancelToken token) -> Task<void> {
+      co_await self.core_.home.sleep(wait, token);
+      self.nudge();
+    }(*this, std::max(base::Duration(0), *due - core_.clock.steady()), timer.token()));
+    co_await wake_.changed(seen, cancel);
+    timer.cancel();
+  }
+}
+
+void Dispatcher::run_once() {
+  auto now = core_.clock.steady();
+  auto plan = sched::make_plan(state_, now);
+  if (plan.empty()) return;
+  state_.apply(plan, now, kStopMargin);
+  for (auto& placement : plan.placements) core_.scope.spawn("place a run", place(std::move(placement)));
+  for (const auto& preemption : plan.preemptions)
+    if (auto live = attempts_.find(preemption.run.value))
+      core_.scope.spawn("preempt a run", preempt({preemption.run.value, live->attempt.number}));
+}
+
+Task<void> Dispatcher::place(sched::Placement placement) {
+  auto token = make_token();
+  auto hash = base::sha256(token);
+  auto now = core_.clock.utc();
+  std::optional<Error> failure;
+  try {
+    auto placed = co_await core_.database.write([&](db::Connection& connection) {
+      return place_run(connection, placement.run.value, placement.slices, hash, now);
+    });
+    begin(attempts_.add(placed.run, *placed.attempt), std::move(token));
+  } catch (const Error& error) {
+    failure = error;
+  }
+  if (failure) co_await take_back(std::move(placement), *failure);
+}
+
+// Canceled or deleted meanwhile, or the disk is full. The slices are free again; what still waits is planned anew.
+Task<void> Dispatcher::take_back(sched::Placement placement, Error why) {
+  base::log::info("not placed", {{"run", placement.run.value}, {"why", why.text()}});
+  state_.remove(placement.number, core_.clock.steady());
+  auto run = co_await core_.database.read([&](db::Connection& connection) { return db::runs::find(connection, placement.run); });
+  if (run && run->state == model::RunState::queued) {
+    state_.enqueue(sched::make_request(*run));
+    co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
+  }
+  nudge();
+}
+
+void Dispatcher::begin(const LiveAttemptPtr& live, std::string token) {
+  const auto& attempt = live->attempt;
+  authority_.attempt_started(attempt.token_hash, live->run.id.value, attempt.number, live->run.workspace);
+  logs_.attempt_started(live->run.sequence, attempt.number);
+  for (const auto& slice : attempt.slices) core_.scope.spawn("start a runner", start_node(live, slice.node, token));
+  core_.events.notify();
+}
+
+compute::TaskName Dispatcher::task_of(const LiveAttempt& live, int node) const {
+  return {live.run.sequence, live.attempt.number, node};
+}
+
+Task<void> Dispatcher::start_node(LiveAttemptPtr live, int node, std::string token) {
+  std::string handle;
+  try {
+    handle = co_await core_.provider.start({task_of(*live, node), live->run.id.value, runner_url_, std::move(token)});
+  } catch (const Error& error) {
+    base::log::error("a runner could not be started", {{"run", live->run.id.value}, {"why", error.text()}});
+  }
+  co_await tend(live, node, std::move(handle));
+}
+
+Task<void> Dispatcher::tend(LiveAttemptPtr live, int node, std::string handle) {
+  auto cancel = core_.scope.token();
+  live->handles[node] = handle;
+  if (!handle.empty()) co_await core_.provider.gone(handle, cancel);
+  auto settled = [&] { return live->over || live->finished.contains(node); };
+  if (settled()) co_return;
+  auto found = co_await core_.provider.find(task_of(*live, node));
+  if (found.trace == compute::Provider::Trace::none && live->attempt.slices.size() == 1 && !live->attempt.claimed) {
+    co_await unplace(live);
+    co_return;
+  }
+  if (found.trace != compute::Provider::Trace::none && !settled()) {
+    base::log::warn("a runner is gone; what it left is adopted", {{"run", live->run.id.value}, {"node", node}});
+    auto adopter = co_await core_.provider.adopt(task_of(*live, node), runner_url_);
+    live->handles[node] = adopter;
+    co_await core_.provider.gone(adopter, cancel);
+  }
+  if (!settled()) co_await lose_node(live, node);
+}
+
+Task<void> Dispatcher::unplace(LiveAttemptPtr live) {
+  auto now = core_.clock.utc();
+  auto changed = co_await core_.database.write([&](db::Connection& connection) {
+    return unplace_run(connection, {live->run.id.value, live->attempt.number}, now);
+  });
+  attempt_over(changed);
+  core_.events.notify();
+}
+
+Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node) {
+  AttemptName name{live->run.id.value, live->attempt.number};
+  auto now = core_.clock.utc();
+  model::ExitRecord exit;
+  exit.reason = EndReason::node_lost;
+  exit.message = "the runner is gone and left nothing to deliver";
+  exit.started = live->attempt.claimed.value_or(live->attempt.placed);
+  exit.ended = now;
+  int nodes = static_cast<int>(live->attempt.slices.size());
+  co_await logs_.seal_rest({task_of(*live, node), wire::main_log_name(nodes, node)});
+  auto finished = co_await core_.database.write([&](db::Connection& connection) {
+    return finish_node(connection, name, node, exit, now);
+  });
+  live->finished.insert(node);
+  if (finished.gang_failed) attempts_.ask_stop(name.run_id, EndReason::canceled);
+  if (finished.attempt_over && finished.changed) attempt_over(finished);
+  core_.events.notify();
+}
+
+Task<void> Dispatcher::preempt(AttemptName name) {
+  auto now = core_.clock.utc();
+  auto changed = co_await core_.database.write([&](db::Connection& connection) { return preempt_attempt(connection, name, now); });
+  attempts_.ask_stop(name.run_id, EndReason::preempted);
+  core_.events.notify();
+  if (auto live = attempts_.find(name.run_id, name.number)) co_await enforce_stop(live);
+}
+
+Task<void> Dispatcher::enforce_stop(LiveAttemptPtr live) {
+  auto cancel = core_.scope.token();
+  co_await core_.home.sleep(std::chrono::seconds(live->run.spec.grace_seconds) + kStopMargin, cancel);
+  if (live->over) co_return;
+  base::log::warn("a runner did not stop in time and is ended by force", {{"run", live->run.id.value}});
+  for (const auto& [node, handle] : live->handles)
+    if (!handle.empty()) core_.provider.kill(handle);
+}
+
+void Dispatcher::submitted(const RunRecord& run) {
+  if (run.state != model::RunState::queued) return;
+  state_.enqueue(sched::make_request(run));
+  nudge();
+}
+
+void Dispatcher::cancel_asked(const RunRecord& run) {
+  if (model::is_terminal(run.state)) {
+    state_.remove(run.sequence, core_.clock.steady());
+    nudge();
+    return;
+  }
+  auto live = attempts_.find(run.id.value);
+  if (!live) return;
+  live->run = run;
+  attempts_.ask_stop(run.id.value, EndReason::canceled);
+  auto grace = std::chrono::seconds(run.spec.grace_seconds) + kStopMargin;
+  state_.mark_stopping(run.sequence, core_.clock.steady() + grace);
+  core_.scope.spawn("enforce a stop", enforce_stop(live));
+}
+
+void Dispatcher::edited(const RunRecord& run) {
+  if (auto live = attempts_.find(run.id.value); live && live->run.generation < run.generation) live->run = run;
+}
+
+void Dispatcher::attempt_over(const Changed& changed) {
+  const auto& run = changed.run;
+  if (auto live = attempts_.find(run.id.value)) {
+    authority_.attempt_ended(live->attempt.token_hash);
+    core_.scope.spawn("close logs", logs_.attempt_ended(run.sequence, live->attempt.number));
+    attempts_.remove(run.id.value);
+  }
+  state_.remove(run.sequence, core_.clock.steady());
+  if (run.state == model::RunState::queued) state_.enqueue(sched::make_request(run));
+  nudge();
+}
+
+void Dispatcher::compute_changed(const model::ComputeTarget& target) {
+  auto fitted = fit(target);
+  if (!fitted) {
+    base::log::error("a compute target no longer fits this machine", {{"compute", target.name}, {"why", fitted.error().text()}});
+    return;
+  }
+  state_.put_compute(sched::make_compute(target, fitted->size));
+  notes_[{target.workspace, target.name}] = fitted->notes;
+  nudge();
+}
+
+void Dispatcher::compute_removed(const std::string& workspace, const std::string& name) {
+  base::value_or_throw(state_.remove_compute({workspace, name}));
+}
+
+base::Result<model::FittedSize> Dispatcher::fit(const model::ComputeTarget& target) const {
+  LATHE_TRY(auto size, model::get_size(target.vm_size));
+  return model::fit_size(size, target.max_nodes, core_.provider.capacity(), core_.site.rules);
+}
+
+sched::Counts Dispatcher::counts(const model::ComputeTarget& target) const {
+  sched::ComputeId id{target.workspace, target.name};
+  return state_.find_compute(id) ? state_.counts(id) : sched::Counts{};
+}
+
+std::vector<std::string> Dispatcher::check_can_run(const std::string& workspace, const model::RunSpec& spec) const {
+  auto found = state_.find_compute({workspace, spec.compute});
+  if (!found) throw no_such_compute(workspace, spec.compute);
+  base::value_or_throw(sched::can_ever_run(spec, found->compute, core_.provider.capacity()));
+  auto notes = notes_.find({workspace, spec.compute});
+  return notes == notes_.end() ? std::vector<std::string>{} : notes->second;
+}
+
+bool Dispatcher::is_waiting(const RunRecord& run) const {
+  // Also between plan and placement: the slices are promised, but there is no attempt yet.
+  return state_.find_waiting(run.sequence) || (state_.find_running(run.sequence) && !attempts_.find(run.id.value));
+}
+
+std::optional<wire::Waiting> Dispatcher::explain(const RunRecord& run) const {
+  if (run.state != model::RunState::queued) return std::nullopt;
+  auto why = sched::explain(state_, run.sequence);
+  if (!why) return wire::Waiting{"its nodes are ready", "its runner has started"};
+  return wire::Waiting{why->reason, why->would_start_when};
+}
+
+LiveAttemptPtr Dispatcher::require_live(const std::string& run_id, int attempt) const {
+  auto live = attempts_.find(run_id, attempt);
+  if (!live) throw Error(Code::fenced, fmt::format("attempt {} of run {} is over or was replaced", attempt, run_id)).hint("this runner must stop");
+  return live;
+}
+
+std::vector<LogStream> Dispatcher::log_streams(const std::string& run_id, int attempt) const {
+  auto live = require_live(run_id, attempt);
+  int nodes = static_cast<int>(live->attempt.slices.size());
+  std::vector<LogStream> out;
+  for (int node = 0; node < nodes; ++node) out.push_back({task_of(*live, node), wire::main_log_name(nodes, node)});
+  return out;
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,17 @@
+#include "server/endpoints.h"
+
+namespace lathe::server {
+
+void add_all_routes(net::Router& router, Services& services) {
+  add_workspace_routes(router, services);
+  add_compute_routes(router, services);
+  add_run_routes(router, services);
+  add_run_file_routes(router, services);
+  add_event_routes(router, services);
+  add_token_routes(router, services);
+  add_blob_routes(router, services);
+  add_store_routes(router, services);
+  add_runner_routes(router, services);
+}
+
+}  // namespace lathe::server

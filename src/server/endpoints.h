@@ -1,0 +1,44 @@
+// The routes of the API, one file per resource. Each add_* registers its routes; together they are api/openapi.yaml.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cas/partial_uploads.h"
+#include "net/router.h"
+#include "server/authority.h"
+#include "server/core.h"
+#include "server/dispatcher.h"
+#include "server/live_logs.h"
+#include "server/runner_desk.h"
+
+namespace lathe::server {
+
+// Everything an endpoint may call.
+struct Services {
+  Core& core;
+  Authority& authority;
+  Dispatcher& dispatcher;
+  LiveLogs& logs;
+  RunnerDesk& desk;
+  cas::PartialUploads& uploads;
+  base::UtcTime started;
+  std::function<std::string()> render_metrics;
+};
+
+// The target "local" that every workspace has: one node, the whole machine.
+model::ComputeTarget local_target(const std::string& workspace, base::UtcTime created);
+
+void add_workspace_routes(net::Router& router, Services& services);
+void add_compute_routes(net::Router& router, Services& services);
+void add_run_routes(net::Router& router, Services& services);
+void add_run_file_routes(net::Router& router, Services& services);
+void add_event_routes(net::Router& router, Services& services);
+void add_token_routes(net::Router& router, Services& services);
+void add_blob_routes(net::Router& router, Services& services);
+void add_store_routes(net::Router& router, Services& services);
+void add_runner_routes(net::Router& router, Services& services);
+
+void add_all_routes(net::Router& router, Services& services);
+
+}  // namespace lathe::server

@@ -1,0 +1,33 @@
+#include "server/garbage.h"
+
+#include "db/artifacts.h"
+
+namespace lathe::server {
+
+rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, bool dry_run) {
+  auto references = co_await core.database.read([](db::Connection& connection) {
+    std::vector<cas::Reference> found;
+    db::artifacts::visit_references(connection, [&](const base::Digest& digest, bool is_tree) { found.push_back({digest, is_tree}); });
+    return found;
+  });
+  cas::GcOptions options;
+  options.now = core.clock.utc();
+  options.lease = std::chrono::duration_cast<std::chrono::hours>(std::chrono::seconds(core.site.blob_lease_seconds));
+  options.dry_run = dry_run;
+  cas::RootVisitor roots = [&](const std::function<void(const cas::Reference&)>& visit) -> base::Result<void> {
+    for (const auto& reference : references) visit(reference);
+    return {};
+  };
+  auto report = co_await core.files.run(core.home, [&] {
+    return base::value_or_throw(cas::collect_garbage(core.store, roots, options));
+  });
+  if (!dry_run) {
+    co_await core.database.write([&](db::Connection& connection) {
+      audit(connection, caller, options.now, "store.gc", "store", fmt::format("{} blobs removed", report.removed_blobs));
+    });
+  }
+  core.metrics.add("lathe_gc_removed_bytes_total", dry_run ? 0 : report.removed_bytes);
+  co_return report;
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,48 @@
+// LiveAttempts: the attempts that are placed and not over, as the home thread knows them. A mirror of committed rows:
+// it is changed only after the database has been, and rebuilt from it at start.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/run.h"
+#include "rt/notifier.h"
+
+namespace lathe::server {
+
+struct LiveAttempt {
+  LiveAttempt(rt::Executor& home, model::RunRecord run_record, model::AttemptRecord attempt_record)
+      : run(std::move(run_record)), attempt(std::move(attempt_record)), changed(home) {}
+  model::RunRecord run;
+  model::AttemptRecord attempt;
+  // Why the runners should stop, `none` while they should not. Besides the attempt's own stop reason this covers a gang
+  // of which one node has failed.
+  model::EndReason stop = model::EndReason::none;
+  std::map<int, std::string> handles;  // by node: the provider's handle of its runner
+  std::set<int> finished;              // nodes that have reported their end
+  bool over = false;
+  rt::Notifier changed;  // stop or over
+};
+using LiveAttemptPtr = std::shared_ptr<LiveAttempt>;
+
+class LiveAttempts {
+ public:
+  explicit LiveAttempts(rt::Executor& home) : home_(home) {}
+  LiveAttemptPtr add(const model::RunRecord& run, const model::AttemptRecord& attempt);
+  // Null when this attempt is not live: over, replaced, or never placed.
+  LiveAttemptPtr find(const std::string& run_id, int attempt) const;
+  // The live attempt of a run, whatever its number.
+  LiveAttemptPtr find(const std::string& run_id) const;
+  void ask_stop(const std::string& run_id, model::EndReason reason);
+  void remove(const std::string& run_id);
+  std::size_t size() const { return attempts_.size(); }
+
+ private:
+  rt::Executor& home_;
+  std::map<std::string, LiveAttemptPtr> attempts_;  // by run id: a run has at most one
+};
+
+}  // namespace lathe::server

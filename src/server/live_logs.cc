@@ -1,0 +1,254 @@
+#include "server/live_logs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "db/logs.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using rt::Task;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kPieceBytes = 1u << 20;
+
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() { if (fd >= 0) ::close(fd); }
+};
+
+void write_at(const fs::path& path, std::uint64_t offset, std::string_view bytes) {
+  Descriptor file{::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  if (file.fd < 0 && errno == ENOENT) {
+    fs::create_directories(path.parent_path());
+    file.fd = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  }
+  if (file.fd < 0) throw base::errno_error(errno, "open a live log");
+  while (!bytes.empty()) {
+    ssize_t n = ::pwrite(file.fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw base::errno_error(errno, "write a live log");
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
+// Links the runner's own segment into live/ (once) and checks that it holds what the runner says.
+void link_file(const fs::path& source, const fs::path& target, std::uint64_t size) {
+  struct stat status {};
+  if (::lstat(target.c_str(), &status) != 0) {
+    fs::create_directories(target.parent_path());
+    if (::link(source.c_str(), target.c_str()) != 0)
+      throw Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
+    if (::lstat(target.c_str(), &status) != 0) throw base::errno_error(errno, "look at a live log");
+  }
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || static_cast<std::uint64_t>(status.st_size) < size) {
+    ::unlink(target.c_str());
+    throw Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
+  }
+}
+
+std::string read_at(int fd, std::uint64_t offset, std::size_t length) {
+  std::string out(length, '\0');
+  ssize_t n = ::pread(fd, out.data(), length, static_cast<off_t>(offset));
+  if (n < 0) throw base::errno_error(errno, "read a log");
+  out.resize(static_cast<std::size_t>(n));
+  return out;
+}
+
+std::uint64_t size_on_disk(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+}  // namespace
+
+struct LiveLogs::Segment {
+  std::uint64_t offset = 0, size = 0;
+  base::Digest digest;
+};
+
+struct LiveLogs::Stream {
+  explicit Stream(LogStream stream, rt::Executor& home) : id(std::move(stream)), grown(home), changing(home) {}
+  LogStream id;
+  std::vector<Segment> sealed;
+  std::uint64_t base = 0;   // where the open segment starts
+  std::uint64_t size = 0;   // of the open segment
+  bool loaded = false;
+  bool ended = false;       // nothing will be added
+  rt::Notifier grown;
+  rt::AsyncMutex changing;
+  int segment() const { return static_cast<int>(sealed.size()); }
+  std::uint64_t total() const { return base + size; }
+};
+
+LiveLogs::LiveLogs(fs::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::BlobStore& store,
+                   db::Database& database)
+    : folder_(std::move(folder)), home_(home), pool_(pool), store_(store), database_(database) {}
+LiveLogs::~LiveLogs() = default;
+
+fs::path LiveLogs::file_of(const compute::TaskName& task, int segment) const {
+  return folder_ / fmt::format("{}.{}", task.run_sequence, task.attempt) / fmt::format("{}.{}", task.node, segment);
+}
+
+Task<LiveLogs::StreamPtr> LiveLogs::load(LogStream id) {
+  // Only streams that can still grow are kept and shared; a finished log is looked up anew by each reader.
+  bool live = live_.contains({id.task.run_sequence, id.task.attempt});
+  StreamPtr stream = live ? streams_[id.task.text()] : nullptr;
+  if (!stream) stream = std::make_shared<Stream>(id, home_);
+  if (live) streams_[id.task.text()] = stream;
+  stream->ended = !live;
+  if (stream->loaded) co_return stream;
+  auto lock = co_await stream->changing.lock();
+  if (stream->loaded) co_return stream;
+  auto rows = co_await database_.read([&](db::Connection& connection) {
+    return db::logs::list(connection, id.task.run_sequence, id.task.attempt, id.name);
+  });
+  for (const auto& row : rows) {
+    stream->sealed.push_back({static_cast<std::uint64_t>(row.offset), static_cast<std::uint64_t>(row.size), row.digest});
+    stream->base = static_cast<std::uint64_t>(row.offset + row.size);
+  }
+  stream->size = size_on_disk(file_of(id.task, stream->segment()));
+  stream->loaded = true;
+  co_return stream;
+}
+
+Task<LogPosition> LiveLogs::position(LogStream id) {
+  auto stream = co_await load(std::move(id));
+  co_return LogPosition{stream->segment(), stream->size};
+}
+
+Task<std::uint64_t> LiveLogs::size(LogStream id) {
+  auto stream = co_await load(std::move(id));
+  co_return stream->total();
+}
+
+Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t offset, std::string_view bytes) {
+  auto stream = co_await load(std::move(id));
+  auto lock = co_await stream->changing.lock();
+  if (segment < stream->segment()) co_return stream->sealed[static_cast<std::size_t>(segment)].size;
+  if (segment > stream->segment() || offset > stream->size)
+    throw Error(Code::conflict, fmt::format("the log has segment {} with {} bytes; segment {} at {} would leave a hole",
+                                            stream->segment(), stream->size, segment, offset)).field("offset");
+  std::uint64_t known = std::min<std::uint64_t>(stream->size - offset, bytes.size());
+  bytes.remove_prefix(known);
+  if (!bytes.empty()) {
+    auto path = file_of(stream->id.task, segment);
+    co_await pool_.run(home_, [&] { write_at(path, stream->size, bytes); });
+    stream->size += bytes.size();
+    stream->grown.notify();
+  }
+  co_return stream->size;
+}
+
+Task<std::uint64_t> LiveLogs::link(LogStream id, int segment, std::uint64_t size, fs::path source) {
+  auto stream = co_await load(std::move(id));
+  auto lock = co_await stream->changing.lock();
+  if (segment < stream->segment()) co_return stream->sealed[static_cast<std::size_t>(segment)].size;
+  if (segment > stream->segment()) throw Error(Code::conflict, "an earlier segment is not sealed").field("segment");
+  if (size > stream->size) {
+    auto path = file_of(stream->id.task, segment);
+    co_await pool_.run(home_, [&] { link_file(source, path, size); });
+    stream->size = size;
+    stream->grown.notify();
+  }
+  co_return stream->size;
+}
+
+Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
+  auto stream = co_await load(std::move(id));
+  auto lock = co_await stream->changing.lock();
+  if (segment < stream->segment()) co_return;
+  if (segment > stream->segment() || stream->size != size)
+    throw Error(Code::conflict, fmt::format("segment {} holds {} bytes, not {}", stream->segment(), stream->size, size)).field("size");
+  if (size == 0) co_return;
+  const auto& task = stream->id.task;
+  auto path = file_of(task, segment);
+  auto info = co_await pool_.run(home_, [&] {
+    Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    if (file.fd < 0) throw base::errno_error(errno, "open a live log");
+    auto batch = store_.begin_batch();
+    auto blob = base::value_or_throw(batch->adopt(file.fd, path));
+    base::value_or_throw(batch->commit());
+    return blob;
+  });
+  if (info.size != size) throw Error(Code::corrupt, "the log changed while it was sealed");
+  co_await database_.write([&](db::Connection& connection) {
+    db::logs::insert(connection, task.run_sequence,
+                     {task.attempt, stream->id.name, segment, static_cast<std::int64_t>(stream->base),
+                      static_cast<std::int64_t>(size), info.digest});
+  });
+  stream->sealed.push_back({stream->base, size, info.digest});
+  stream->base += size;
+  stream->size = 0;
+  ::unlink(path.c_str());
+}
+
+Task<std::string> LiveLogs::read_piece(StreamPtr stream, std::uint64_t offset) {
+  if (offset >= stream->base) {
+    auto path = file_of(stream->id.task, stream->segment());
+    std::uint64_t within = offset - stream->base;
+    std::size_t length = std::min<std::uint64_t>(kPieceBytes, stream->size - within);
+    Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    // The end of a live log is in the page cache: reading it here saves two thread switches per line.
+    if (file.fd >= 0 && length <= 64 * 1024) co_return read_at(file.fd, within, length);
+    if (file.fd >= 0) co_return co_await pool_.run(home_, [&] { return read_at(file.fd, within, length); });
+    throw base::errno_error(errno, "open a live log");
+  }
+  auto found = std::upper_bound(stream->sealed.begin(), stream->sealed.end(), offset,
+                                [](std::uint64_t at, const Segment& segment) { return at < segment.offset; });
+  Segment segment = *std::prev(found);
+  std::uint64_t within = offset - segment.offset;
+  std::size_t length = std::min<std::uint64_t>(kPieceBytes, segment.size - within);
+  co_return co_await pool_.run(home_, [&] {
+    auto blob = base::value_or_throw(store_.open(segment.digest));
+    return read_at(blob.fd(), within, length);
+  });
+}
+
+Task<void> LiveLogs::copy(LogStream id, std::uint64_t offset, bool follow, rt::CancelToken cancel, net::BodyWriter& out) {
+  auto stream = co_await load(std::move(id));
+  for (;;) {
+    cancel.check();
+    if (offset < stream->total()) {
+      auto piece = co_await read_piece(stream, offset);
+      if (piece.empty()) throw Error(Code::corrupt, "a log is shorter than its record says");
+      offset += piece.size();
+      co_await out.write(piece);
+      continue;
+    }
+    if (!follow || stream->ended) break;
+    co_await stream->grown.changed(stream->grown.version(), cancel);
+  }
+}
+
+void LiveLogs::attempt_started(std::int64_t run_sequence, int attempt) { live_.insert({run_sequence, attempt}); }
+
+Task<void> LiveLogs::seal_rest(LogStream id) {
+  std::error_code ignored;
+  if (!streams_.contains(id.task.text()) && !fs::exists(file_of(id.task, 0).parent_path(), ignored)) co_return;
+  auto stream = co_await load(id);
+  co_await seal(id, stream->segment(), stream->size);
+}
+
+Task<void> LiveLogs::attempt_ended(std::int64_t run_sequence, int attempt) {
+  live_.erase({run_sequence, attempt});
+  std::string prefix = fmt::format("{}.{}.", run_sequence, attempt);
+  for (auto it = streams_.lower_bound(prefix); it != streams_.end() && it->first.starts_with(prefix);) {
+    it->second->ended = true;
+    it->second->grown.notify();
+    it = streams_.erase(it);
+  }
+  auto folder = folder_ / fmt::format("{}.{}", run_sequence, attempt);
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) co_return;
+  co_await pool_.run(home_, [&] { fs::remove_all(folder, ignored); });
+}
+
+}  // namespace lathe::server

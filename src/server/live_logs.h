@@ -1,0 +1,80 @@
+// LiveLogs: the logs of attempts while they grow, and reading of any log from any offset.
+// A log is a row of segments. The runner's current segment is a file in live/: either appended to from its requests, or
+// a hard link of the very file in its spool (same machine), so that a gigabyte of output is written once. A sealed
+// segment becomes a blob and a row; only the database and the store are needed to read it afterwards.
+// Home thread; file work on the pool. One coroutine at a time changes a stream.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cas/blob_store.h"
+#include "compute/provider.h"
+#include "db/database.h"
+#include "net/http.h"
+#include "rt/async_mutex.h"
+#include "rt/notifier.h"
+#include "rt/pool.h"
+
+namespace lathe::server {
+
+// The log of one node task; `name` is what people see.
+struct LogStream {
+  compute::TaskName task;
+  std::string name;
+};
+
+struct LogPosition {
+  int segment = 0;         // the one that is open now
+  std::uint64_t size = 0;  // of that segment
+};
+
+class LiveLogs {
+ public:
+  LiveLogs(std::filesystem::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::BlobStore& store,
+           db::Database& database);
+  ~LiveLogs();
+
+  rt::Task<LogPosition> position(LogStream stream);
+  // Bytes that are already here are passed over; a hole is a conflict. Gives the segment's size afterwards.
+  rt::Task<std::uint64_t> append(LogStream stream, int segment, std::uint64_t offset, std::string_view bytes);
+  // The segment is the file `source` itself, which has grown to `size`. Unsupported when it cannot be linked.
+  rt::Task<std::uint64_t> link(LogStream stream, int segment, std::uint64_t size, std::filesystem::path source);
+  // The segment is complete: it becomes a blob and a row, durably. Idempotent.
+  rt::Task<void> seal(LogStream stream, int segment, std::uint64_t size);
+
+  // Seals whatever is there, because nothing more can come (the runner is lost). Does nothing for a silent task.
+  rt::Task<void> seal_rest(LogStream stream);
+
+  // Total size so far.
+  rt::Task<std::uint64_t> size(LogStream stream);
+  // Copies from `offset` to the end; with `follow` goes on until attempt_ended() or the token fires.
+  rt::Task<void> copy(LogStream stream, std::uint64_t offset, bool follow, rt::CancelToken cancel, net::BodyWriter& out);
+
+  // An attempt was placed: its streams may be followed before they have a byte.
+  void attempt_started(std::int64_t run_sequence, int attempt);
+  // Nothing comes any more: followers see the end, live files of the attempt are removed.
+  rt::Task<void> attempt_ended(std::int64_t run_sequence, int attempt);
+
+ private:
+  struct Segment;
+  struct Stream;
+  using StreamPtr = std::shared_ptr<Stream>;
+  rt::Task<StreamPtr> load(LogStream stream);
+  std::filesystem::path file_of(const compute::TaskName& task, int segment) const;
+  rt::Task<std::string> read_piece(StreamPtr stream, std::uint64_t offset);
+
+  std::filesystem::path folder_;
+  rt::Executor& home_;
+  rt::BlockingPool& pool_;
+  cas::BlobStore& store_;
+  db::Database& database_;
+  std::set<std::pair<std::int64_t, int>> live_;  // (run, attempt) whose logs may still grow
+  std::map<std::string, StreamPtr> streams_;     // their streams, by task
+};
+
+}  // namespace lathe::server

@@ -1,0 +1,137 @@
+#include "server/run_changes.h"
+
+#include "db/attempts.h"
+#include "db/computes.h"
+#include "db/events.h"
+#include "db/experiments.h"
+#include "db/node_exits.h"
+#include "db/runs.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using db::Connection;
+using model::RunRecord;
+
+namespace {
+
+Changed store_change(Connection& connection, const RunRecord& before, base::Result<model::Change> decided) {
+  auto change = base::value_or_throw(std::move(decided));
+  if (change.changed) {
+    db::runs::store(connection, before, change.run);
+    if (change.attempt) db::attempts::upsert(connection, before.sequence, *change.attempt);
+    db::events::append_moves(connection, change.run, change.moves);
+  }
+  return {std::move(change.run), std::move(change.attempt), change.changed};
+}
+
+struct Loaded {
+  RunRecord run;
+  model::AttemptRecord attempt;
+};
+
+Loaded load_attempt(Connection& connection, const AttemptName& name) {
+  auto run = db::runs::find(connection, {name.run_id});
+  auto attempt = run ? db::attempts::find(connection, run->sequence, name.number) : std::nullopt;
+  if (!attempt) throw Error(Code::fenced, fmt::format("run {} has no attempt {}", name.run_id, name.number));
+  return {std::move(*run), std::move(*attempt)};
+}
+
+std::optional<model::AttemptRecord> current_attempt(Connection& connection, const RunRecord& run) {
+  return run.attempt == 0 ? std::nullopt : db::attempts::find(connection, run.sequence, run.attempt);
+}
+
+bool ended_well(const model::ExitRecord& exit) { return exit.reason == model::EndReason::exited && exit.exit_code == 0; }
+
+}  // namespace
+
+RunRecord get_run(Connection& connection, const std::string& workspace, const std::string& run_id) {
+  auto run = db::runs::find(connection, {run_id});
+  if (!run || run->workspace != workspace)
+    throw Error(Code::not_found, fmt::format("there is no run '{}' in workspace '{}'", run_id, workspace))
+        .field("run").hint("lathe run list shows the runs there are");
+  return *run;
+}
+
+Changed submit_run(Connection& connection, const model::Submission& submission, const model::RunSpec& spec,
+                   const Caller& caller, base::UtcTime now) {
+  if (auto existing = db::runs::find(connection, submission.id)) {
+    if (!db::runs::is_same_submit(connection, submission.id, submission.workspace, spec))
+      throw Error(Code::conflict, fmt::format("the run id '{}' is taken by a run with other content", submission.id.value))
+          .field("id").hint("submit with a new id");
+    return {std::move(*existing), std::nullopt, false};
+  }
+  // Again inside the transaction: the target may have been deleted since it was checked.
+  db::computes::get(connection, submission.workspace, spec.compute);
+  db::experiments::ensure(connection, submission.workspace, spec.experiment, now);
+  auto made = model::make_run(submission, spec, now);
+  // Nothing has to be built for the user's own interpreter, so the run is ready for the queue at once.
+  auto ready = base::value_or_throw(model::prepared(made.run, "the environment is the user's", now));
+  db::runs::insert(connection, ready.run);
+  db::events::append_moves(connection, ready.run, made.moves);
+  db::events::append_moves(connection, ready.run, ready.moves);
+  audit(connection, caller, now, "run.submit", submission.id.value);
+  return {std::move(ready.run), std::nullopt, true};
+}
+
+Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {
+  auto changed = store_change(connection, run, model::cancel_requested(run, current_attempt(connection, run),
+                                                                       "canceled by " + caller.name, now));
+  if (changed.changed) audit(connection, caller, now, "run.cancel", run.id.value);
+  return changed;
+}
+
+Changed place_run(Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
+                  const base::Digest& token_hash, base::UtcTime now) {
+  auto run = db::runs::get(connection, model::RunId{run_id});
+  return store_change(connection, run,
+                      model::placed(run, current_attempt(connection, run), std::move(slices), token_hash, now));
+}
+
+Changed claim_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
+  auto [run, attempt] = load_attempt(connection, name);
+  return store_change(connection, run, model::claimed(run, attempt, now));
+}
+
+Changed end_process(Connection& connection, const AttemptName& name, base::UtcTime now) {
+  auto [run, attempt] = load_attempt(connection, name);
+  return store_change(connection, run, model::process_ended(run, attempt, now));
+}
+
+Changed preempt_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
+  auto [run, attempt] = load_attempt(connection, name);
+  auto changed = store_change(connection, run, model::preempt_requested(run, attempt));
+  if (changed.changed) db::events::append_change(connection, run, "attempt", "preempted: a dedicated run needs the node", now);
+  return changed;
+}
+
+Changed unplace_run(Connection& connection, const AttemptName& name, base::UtcTime now) {
+  auto [run, attempt] = load_attempt(connection, name);
+  return store_change(connection, run, model::unplaced(run, attempt, now));
+}
+
+NodeFinished finish_node(Connection& connection, const AttemptName& name, int node, const model::ExitRecord& exit,
+                         base::UtcTime now) {
+  auto [run, attempt] = load_attempt(connection, name);
+  model::ExitRecord end = exit;
+  NodeFinished out;
+  if (attempt.slices.size() > 1) {
+    if (attempt.ended && !db::node_exits::contains(connection, run.sequence, name.number, node))
+      throw Error(Code::fenced, fmt::format("attempt {} of run {} is over", name.number, name.run_id));
+    db::node_exits::insert_if_absent(connection, run.sequence, name.number, node, exit);
+    std::vector<model::ExitRecord> exits;
+    for (auto& [index, each] : db::node_exits::by_node(connection, run.sequence, name.number)) exits.push_back(each);
+    if (exits.size() < attempt.slices.size()) {
+      out.gang_failed = !std::all_of(exits.begin(), exits.end(), ended_well);
+      out.run = std::move(run);
+      return out;
+    }
+    end = model::gang_exit(exits);
+  }
+  static_cast<Changed&>(out) = store_change(connection, run, model::finished(run, attempt, end, now));
+  out.attempt_over = true;
+  return out;
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,49 @@
+// The changes of a run as database closures: load, decide (model/run_moves.h), store, in one transaction.
+// Called on the writer thread through db::Database::write; they throw base::Error and then nothing has changed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "db/sqlite.h"
+#include "model/run_moves.h"
+#include "server/core.h"
+
+namespace lathe::server {
+
+struct Changed {
+  model::RunRecord run;
+  std::optional<model::AttemptRecord> attempt;
+  bool changed = false;  // false: it was so already
+};
+
+struct AttemptName {
+  std::string run_id;
+  int number = 0;
+};
+
+// The same id with the same content is the same run (changed is false), with other content a conflict.
+Changed submit_run(db::Connection& connection, const model::Submission& submission, const model::RunSpec& spec,
+                   const Caller& caller, base::UtcTime now);
+Changed cancel_run(db::Connection& connection, const model::RunRecord& run, const Caller& caller, base::UtcTime now);
+Changed place_run(db::Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
+                  const base::Digest& token_hash, base::UtcTime now);
+Changed claim_attempt(db::Connection& connection, const AttemptName& name, base::UtcTime now);
+Changed end_process(db::Connection& connection, const AttemptName& name, base::UtcTime now);
+Changed preempt_attempt(db::Connection& connection, const AttemptName& name, base::UtcTime now);
+// The attempt's runner never came to life: the run waits again, and no failure is counted.
+Changed unplace_run(db::Connection& connection, const AttemptName& name, base::UtcTime now);
+
+// One node of the attempt is over. The attempt ends when all its nodes are; until then `gang_failed` says whether the
+// others should be stopped. A node that reported before is heard without effect.
+struct NodeFinished : Changed {
+  bool attempt_over = false;
+  bool gang_failed = false;
+};
+NodeFinished finish_node(db::Connection& connection, const AttemptName& name, int node, const model::ExitRecord& exit,
+                         base::UtcTime now);
+
+// Finds the run in this workspace; a run of another one does not exist for the caller.
+model::RunRecord get_run(db::Connection& connection, const std::string& workspace, const std::string& run_id);
+
+}  // namespace lathe::server

@@ -1,0 +1,130 @@
+// The files and logs of a run.
+#include "db/artifacts.h"
+#include "db/attempts.h"
+#include "db/logs.h"
+#include "server/endpoints.h"
+#include "server/http_tools.h"
+#include "server/run_changes.h"
+#include "wire/run.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using model::RunRecord;
+using net::Permission;
+using net::Request;
+using net::Response;
+using rt::Task;
+namespace json = boost::json;
+
+namespace {
+
+// The log that `name` means for this run, or nothing when no node has such a log.
+std::optional<LogStream> find_log(const RunRecord& run, int attempt, const std::string& name) {
+  for (int node = 0; node < run.spec.node_count; ++node)
+    if (wire::main_log_name(run.spec.node_count, node) == name) return LogStream{{run.sequence, attempt, node}, name};
+  return std::nullopt;
+}
+
+Task<RunRecord> load(Services& services, const Request& request) {
+  co_return co_await services.core.database.read([&](db::Connection& connection) {
+    return get_run(connection, request.params.at("workspace"), request.params.at("run"));
+  });
+}
+
+Task<Response> list_files(Services& services, Request& request) {
+  allow_query(request, {"prefix", "limit", "cursor"});
+  int limit = page_limit(request);
+  auto prefix = request.query_value("prefix").value_or(""), cursor = request.query_value("cursor").value_or("");
+  auto run = co_await load(services, request);
+  auto page = co_await services.core.database.read([&](db::Connection& connection) {
+    return db::artifacts::list(connection, run.sequence, prefix, limit, cursor);
+  });
+  json::array items;
+  // Logs come first, on the first page: there is one per node.
+  for (int node = 0; run.attempt > 0 && cursor.empty() && node < run.spec.node_count; ++node) {
+    LogStream stream{{run.sequence, run.attempt, node}, wire::main_log_name(run.spec.node_count, node)};
+    if (!stream.name.starts_with(prefix)) continue;
+    items.push_back({{"path", stream.name}, {"size", co_await services.logs.size(stream)}, {"kind", "log"}});
+  }
+  for (const auto& file : page.items)
+    items.push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest.hex()},
+                     {"executable", file.executable}, {"kind", "artifact"}});
+  co_return list_response(std::move(items), page.next);
+}
+
+Response attachment(const std::string& type) {
+  Response response;
+  // Never shown by a browser on our origin, whatever it holds.
+  response.headers["content-type"] = type;
+  response.headers["content-disposition"] = "attachment";
+  return response;
+}
+
+Task<Response> get_content(Services& services, Request& request) {
+  allow_query(request, {"path"});
+  auto path = require_query(request, "path");
+  auto run = co_await load(services, request);
+  auto& core = services.core;
+  auto response = attachment("application/octet-stream");
+  auto artifact = co_await core.database.read([&](db::Connection& connection) {
+    return db::artifacts::find(connection, run.sequence, path);
+  });
+  if (artifact) {
+    auto blob = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.open(artifact->digest)); });
+    auto range = requested_range(request, blob.size());
+    describe_range(response, range, blob.size());
+    response.headers["etag"] = "\"" + artifact->digest.hex() + "\"";
+    response.body = net::FileBody{blob.release(), range.offset, range.length};
+    co_return response;
+  }
+  auto log = run.attempt > 0 ? find_log(run, run.attempt, path) : std::nullopt;
+  if (!log) throw Error(Code::not_found, fmt::format("run '{}' has no file '{}'", run.id.value, path)).field("path").hint("lathe run files shows its files");
+  response.body = net::StreamBody([&services, log = *log, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+    co_await services.logs.copy(log, 0, false, cancel, out);
+  });
+  co_return response;
+}
+
+// Waits until the run has an attempt to follow, or is over without one.
+Task<RunRecord> wait_for_attempt(Services& services, Request& request, RunRecord run) {
+  auto& events = services.core.events;
+  while (services.dispatcher.is_waiting(run)) co_await events.changed(events.version(), request.cancel);
+  co_return co_await load(services, request);
+}
+
+Task<Response> get_log(Services& services, Request& request) {
+  allow_query(request, {"name", "offset", "follow", "attempt"});
+  auto run = co_await load(services, request);
+  auto name = request.query_value("name").value_or(wire::main_log_name(run.spec.node_count));
+  auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));
+  bool follow = query_flag(request, "follow", false);
+  auto attempt = query_integer(request, "attempt", 0);
+  if (!find_log(run, 1, name)) throw Error(Code::not_found, fmt::format("run '{}' has no log '{}'", run.id.value, name)).field("name");
+  if (follow) run = co_await wait_for_attempt(services, request, std::move(run));
+  int number = attempt > 0 ? static_cast<int>(std::min<std::int64_t>(attempt, INT32_MAX)) : run.attempt;
+  if (number > run.attempt) throw Error(Code::not_found, fmt::format("run '{}' has no attempt {}", run.id.value, number)).field("attempt");
+  auto response = attachment("application/octet-stream");
+  response.headers["lathe-log-offset"] = fmt::format("{}", offset);
+  response.headers["lathe-log-attempt"] = fmt::format("{}", number);
+  if (number == 0) co_return response;
+  response.body = net::StreamBody([&services, stream = *find_log(run, number, name), offset, follow, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+    co_await services.logs.copy(stream, offset, follow, cancel, out);
+  });
+  co_return response;
+}
+
+}  // namespace
+
+void add_run_file_routes(net::Router& router, Services& services) {
+  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
+    return [&services, handler](Request& request) { return handler(services, request); };
+  };
+  const std::string one = "/api/v1/workspaces/{workspace}/runs/{run}";
+  router.add({"GET", one + "/files", "listRunFiles", Permission::read, bind(list_files)});
+  router.add({"GET", one + "/files/content", "getRunFile", Permission::read, bind(get_content)});
+  router.add({"GET", one + "/logs", "getRunLog", Permission::read, bind(get_log)});
+}
+
+}  // namespace lathe::server

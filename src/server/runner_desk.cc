@@ -1,0 +1,144 @@
+#include "server/runner_desk.h"
+
+#include "db/attempts.h"
+#include "db/events.h"
+#include "db/runs.h"
+#include "wire/run.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using rt::Task;
+
+LiveAttemptPtr RunnerDesk::get_live(const AttemptName& name) const {
+  auto live = attempts_.find(name.run_id, name.number);
+  if (!live)
+    throw Error(Code::fenced, fmt::format("attempt {} of run {} is over or was replaced", name.number, name.run_id))
+        .hint("this runner must stop");
+  return live;
+}
+
+Task<db::workspaces::Workspace> RunnerDesk::workspace(std::string name) {
+  if (auto known = workspaces_.find(name); known != workspaces_.end()) co_return known->second;
+  auto row = co_await core_.database.read([&](db::Connection& connection) { return db::workspaces::get(connection, name); });
+  workspaces_[name] = row;
+  co_return row;
+}
+
+void RunnerDesk::note_claim(const LiveAttemptPtr& live) {
+  if (live->attempt.claimed) return;
+  live->attempt.claimed = core_.clock.utc();
+  core_.scope.spawn("note claim", [](RunnerDesk& desk, AttemptName name, base::UtcTime now) -> Task<void> {
+    auto changed = co_await desk.core_.database.write([&](db::Connection& connection) {
+      return claim_attempt(connection, name, now);
+    });
+    desk.dispatcher_.edited(changed.run);
+    desk.core_.events.notify();
+  }(*this, {live->run.id.value, live->attempt.number}, *live->attempt.claimed));
+}
+
+Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
+  auto live = get_live(name);
+  const auto& slices = live->attempt.slices;
+  if (node < 0 || static_cast<std::size_t>(node) >= slices.size())
+    throw Error(Code::invalid, fmt::format("attempt {} has no node {}", name.number, node)).field("node");
+  const auto& spec = live->run.spec;
+  auto home = co_await workspace(live->run.workspace);
+  note_claim(live);
+  wire::RunnerOrder order;
+  order.run = live->run.id;
+  order.attempt = name.number;
+  order.node = node;
+  order.node_count = static_cast<int>(slices.size());
+  order.workspace = home.name;
+  order.subscription_id = home.subscription_id;
+  order.resource_group = home.resource_group;
+  order.experiment = spec.experiment;
+  order.command = spec.command;
+  order.environment = spec.environment;
+  order.snapshot = spec.snapshot;
+  order.slice = slices[static_cast<std::size_t>(node)];
+  order.max_run_duration_seconds = spec.max_run_duration_seconds;
+  order.grace_seconds = spec.grace_seconds;
+  order.log_name = wire::main_log_name(order.node_count, node);
+  order.segment_bytes = static_cast<std::int64_t>(core_.site.log_segment_bytes);
+  order.enforce_memory = core_.site.enforce_memory;
+  co_return order;
+}
+
+Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out) {
+  auto live = get_live(name);
+  note_claim(live);  // a runner that reconnects after a crash of ours has claimed, whatever was written
+  auto said = model::EndReason::none;
+  co_await out.write("{\"desired\":\"run\"}\n");
+  while (!live->over) {
+    if (live->stop != said) {
+      said = live->stop;
+      co_await out.write(fmt::format("{{\"desired\":\"stop\",\"reason\":\"{}\"}}\n", model::end_reason_name(said)));
+      continue;
+    }
+    co_await live->changed.changed(live->changed.version(), cancel);
+  }
+}
+
+Task<void> RunnerDesk::process_ended(AttemptName name) {
+  get_live(name);
+  auto now = core_.clock.utc();
+  auto changed = co_await core_.database.write([&](db::Connection& connection) { return end_process(connection, name, now); });
+  dispatcher_.edited(changed.run);
+  core_.events.notify();
+}
+
+Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files) {
+  auto live = get_live(name);
+  auto now = core_.clock.utc();
+  for (auto& file : files) {
+    file.attempt = name.number;
+    file.updated = now;
+  }
+  // Nothing may name a blob that is not here.
+  co_await core_.files.run(core_.home, [&] {
+    for (const auto& file : files) {
+      auto size = core_.store.find(file.digest);
+      if (!size || *size != static_cast<std::uint64_t>(file.size))
+        throw Error(Code::invalid, fmt::format("the blob of '{}' is not in the store", file.path)).field("files").hint("send it first");
+    }
+  });
+  co_await core_.database.write([&](db::Connection& connection) {
+    auto run = db::runs::get(connection, live->run.id);
+    auto attempt = db::attempts::find(connection, run.sequence, name.number);
+    if (!attempt || !model::is_live(run, *attempt)) throw Error(Code::fenced, "the attempt is over");
+    db::artifacts::upsert(connection, run.sequence, files);
+    db::events::append_change(connection, run, "artifacts", fmt::format("{} files", files.size()), now);
+  });
+  core_.events.notify();
+}
+
+Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::ExitRecord exit) {
+  auto now = core_.clock.utc();
+  if (auto live = attempts_.find(name.run_id, name.number)) {
+    // What followers have seen must be in the store before the run is over.
+    int nodes = static_cast<int>(live->attempt.slices.size());
+    if (node >= 0 && node < nodes)
+      co_await logs_.seal_rest({{live->run.sequence, name.number, node}, wire::main_log_name(nodes, node)});
+  }
+  auto finished = co_await core_.database.write([&](db::Connection& connection) {
+    return finish_node(connection, name, node, exit, now);
+  });
+  if (auto live = attempts_.find(name.run_id, name.number)) live->finished.insert(node);
+  if (finished.gang_failed) attempts_.ask_stop(name.run_id, model::EndReason::canceled);
+  if (finished.attempt_over && finished.changed) dispatcher_.attempt_over(finished);
+  core_.events.notify();
+  co_return finished.run.state;
+}
+
+LogStream RunnerDesk::log_of(const AttemptName& name, const std::string& log_name) const {
+  auto live = get_live(name);
+  int nodes = static_cast<int>(live->attempt.slices.size());
+  for (int node = 0; node < nodes; ++node)
+    if (wire::main_log_name(nodes, node) == log_name) return {{live->run.sequence, name.number, node}, log_name};
+  throw Error(Code::invalid, fmt::format("the attempt has no log '{}'", log_name)).field("name");
+}
+
+}  // namespace lathe::server

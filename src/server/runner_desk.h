@@ -1,0 +1,49 @@
+// RunnerDesk: what a runner may do for its attempt. Every call names the attempt; one that is over or replaced is fenced.
+// Home thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "db/artifacts.h"
+#include "db/workspaces.h"
+#include "server/core.h"
+#include "server/dispatcher.h"
+#include "server/live_attempts.h"
+#include "server/live_logs.h"
+#include "server/run_changes.h"
+#include "wire/order.h"
+
+namespace lathe::server {
+
+class RunnerDesk {
+ public:
+  RunnerDesk(Core& core, LiveAttempts& attempts, LiveLogs& logs, Dispatcher& dispatcher)
+      : core_(core), attempts_(attempts), logs_(logs), dispatcher_(dispatcher) {}
+
+  // Answers from memory; the move to Running is written behind the answer. Losing that write in a crash loses nothing:
+  // the placement is on disk, and the runner speaks again when it reconnects.
+  rt::Task<wire::RunnerOrder> claim(AttemptName name, int node);
+  // One JSON line with what is desired of the runner, and another whenever that changes, until the attempt is over.
+  rt::Task<void> watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out);
+  rt::Task<void> process_ended(AttemptName name);
+  rt::Task<void> put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files);
+  rt::Task<model::RunState> finish(AttemptName name, int node, model::ExitRecord exit);
+
+  // The log of this name, if the attempt is live and has it.
+  LogStream log_of(const AttemptName& name, const std::string& log_name) const;
+
+ private:
+  LiveAttemptPtr get_live(const AttemptName& name) const;
+  void note_claim(const LiveAttemptPtr& live);
+  rt::Task<db::workspaces::Workspace> workspace(std::string name);
+
+  Core& core_;
+  LiveAttempts& attempts_;
+  LiveLogs& logs_;
+  Dispatcher& dispatcher_;
+  std::map<std::string, db::workspaces::Workspace> workspaces_;
+};
+
+}  // namespace lathe::server

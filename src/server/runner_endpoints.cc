@@ -1,0 +1,166 @@
+// The runner's side of the API: one attempt, its own token.
+#include "base/strings.h"
+#include "model/names.h"
+#include "server/endpoints.h"
+#include "server/http_tools.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using net::Permission;
+using net::Request;
+using net::Response;
+using rt::Task;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kMaxFilesPerCall = 10'000;
+constexpr std::uint64_t kMaxLogPiece = 16u << 20;
+
+AttemptName attempt_name(const Request& request) {
+  auto number = base::parse_u64(request.params.at("attempt"));
+  if (!number || *number > INT32_MAX) throw Error(Code::invalid, "an attempt is named by its number").field("attempt");
+  return {request.params.at("run"), static_cast<int>(*number)};
+}
+
+Task<Response> claim(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  int node = 0;
+  wire::Fields fields(body);
+  fields.need("node").integer("node", node).ignore("runner_version").ignore("host").ignore("pid");
+  base::value_or_throw(fields.finish());
+  auto order = co_await services.desk.claim(attempt_name(request), node);
+  co_return Response::json(wire::encode_order(order));
+}
+
+Task<Response> watch(Services& services, Request& request) {
+  auto name = attempt_name(request);
+  services.dispatcher.require_live(name.run_id, name.number);
+  Response response;
+  response.headers["content-type"] = "application/x-ndjson";
+  response.body = net::StreamBody([&services, name, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+    co_await services.desk.watch(name, cancel, out);
+  });
+  co_return response;
+}
+
+Task<Response> get_positions(Services& services, Request& request) {
+  allow_query(request, {"node"});
+  auto name = attempt_name(request);
+  json::object streams;
+  for (const auto& stream : services.dispatcher.log_streams(name.run_id, name.number)) {
+    auto node = query_integer(request, "node", stream.task.node);
+    if (node != stream.task.node) continue;
+    auto position = co_await services.logs.position(stream);
+    streams[stream.name] = {{"segment", position.segment}, {"size", position.size}, {"sealed_through", position.segment - 1}};
+  }
+  co_return json_response({{"streams", std::move(streams)}});
+}
+
+Task<Response> append_log(Services& services, Request& request) {
+  allow_query(request, {"name", "segment", "offset", "seal"});
+  auto stream = services.desk.log_of(attempt_name(request), require_query(request, "name"));
+  auto segment = query_integer(request, "segment", 0), offset = query_integer(request, "offset", 0);
+  base::value_or_throw(model::check_range("segment", segment, 0, INT32_MAX));
+  bool seal = query_flag(request, "seal", false);
+  auto bytes = co_await request.text();
+  std::optional<Error> hole;
+  try {
+    auto size = co_await services.logs.append(stream, static_cast<int>(segment), static_cast<std::uint64_t>(offset), bytes);
+    if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), size);
+    co_return json_response({{"size", size}});
+  } catch (const Error& error) {
+    if (error.code() != Code::conflict) throw;
+    hole = error;
+  }
+  auto response = Response::error(*hole);
+  auto position = co_await services.logs.position(stream);
+  response.headers["lathe-offset"] = fmt::format("{}", position.size);
+  response.headers["lathe-segment"] = fmt::format("{}", position.segment);
+  co_return response;
+}
+
+Task<Response> link_log(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  std::string name;
+  std::int64_t segment = 0, size = 0;
+  bool seal = false;
+  wire::Fields fields(body);
+  fields.need("name").need("segment").need("size").text("name", name).integer("segment", segment).integer("size", size).boolean("seal", seal);
+  base::value_or_throw(fields.finish());
+  base::value_or_throw(model::check_range("segment", segment, 0, INT32_MAX));
+  base::value_or_throw(model::check_range("size", size, 0, INT64_MAX));
+  auto stream = services.desk.log_of(attempt_name(request), name);
+  // The path is made of our own numbers; nothing the runner says is part of it.
+  auto source = services.core.provider.folder(stream.task) / "spool" / fmt::format("log.{}", segment);
+  auto known = co_await services.logs.link(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size), source);
+  if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size));
+  co_return json_response({{"size", known}});
+}
+
+Task<Response> put_artifacts(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  std::vector<db::artifacts::Artifact> files;
+  wire::Fields fields(body);
+  fields.need("files").objects("files", [&](wire::Fields& file) {
+    db::artifacts::Artifact artifact;
+    std::optional<base::Digest> digest;
+    file.need("path").need("digest").need("size").text("path", artifact.path).digest("digest", digest);
+    file.integer("size", artifact.size).boolean("executable", artifact.executable);
+    artifact.digest = digest.value_or(base::Digest{});
+    files.push_back(std::move(artifact));
+  });
+  base::value_or_throw(fields.finish());
+  if (files.size() > kMaxFilesPerCall) throw Error(Code::too_large, fmt::format("at most {} files in one call", kMaxFilesPerCall)).field("files");
+  for (const auto& file : files) base::value_or_throw(model::check_artifact_path("files.path", file.path));
+  co_await services.desk.put_artifacts(attempt_name(request), std::move(files));
+  co_return Response::empty(204);
+}
+
+Task<Response> report_state(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  std::string state;
+  model::ExitRecord exit;
+  wire::Fields fields(body);
+  fields.need("state").text("state", state).object("exit", [&](wire::Fields& nested) { wire::read_exit(nested, exit); });
+  base::value_or_throw(fields.finish());
+  if (state != "finalizing") throw Error(Code::invalid, fmt::format("state must be finalizing, not '{}'", base::printable(state, 40))).field("state");
+  co_await services.desk.process_ended(attempt_name(request));
+  co_return Response::empty(204);
+}
+
+Task<Response> finish(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  int node = 0;
+  model::ExitRecord exit;
+  wire::Fields fields(body);
+  fields.need("node").need("exit").integer("node", node).ignore("logs");
+  fields.object("exit", [&](wire::Fields& nested) { wire::read_exit(nested, exit); });
+  base::value_or_throw(fields.finish());
+  if (exit.reason == model::EndReason::none) throw Error(Code::invalid, "an exit needs a reason").field("exit.reason");
+  auto state = co_await services.desk.finish(attempt_name(request), node, std::move(exit));
+  co_return json_response({{"status", model::state_name(state)}});
+}
+
+}  // namespace
+
+void add_runner_routes(net::Router& router, Services& services) {
+  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
+    return [&services, handler](Request& request) { return handler(services, request); };
+  };
+  const std::string one = "/api/v1/attempts/{run}/{attempt}";
+  router.add({"POST", one + "/claim", "claimAttempt", Permission::own_run, bind(claim)});
+  router.add({"GET", one + "/watch", "watchAttempt", Permission::own_run, bind(watch)});
+  router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, bind(get_positions)});
+  router.add({"POST", one + "/logs", "appendLog", Permission::own_run, bind(append_log), kMaxLogPiece});
+  router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, bind(link_log)});
+  router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_run, bind(put_artifacts)});
+  router.add({"POST", one + "/state", "reportState", Permission::own_run, bind(report_state)});
+  router.add({"POST", one + "/finish", "finishAttempt", Permission::own_run, bind(finish)});
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,201 @@
+#include "server/server.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "base/log.h"
+#include "compute/local_provider.h"
+#include "db/computes.h"
+#include "server/endpoints.h"
+#include "server/state_dir.h"
+#include "sys/gpu.h"
+#include "sys/machine.h"
+
+namespace lathe::server {
+namespace {
+
+using base::Code;
+using base::Error;
+using rt::Task;
+namespace fs = std::filesystem;
+
+constexpr base::Duration kDrain = std::chrono::seconds(5);
+constexpr std::size_t kFileQueue = 4096;
+
+model::Machine this_machine() {
+  auto info = sys::read_machine();
+  model::Machine machine{info.millicores, info.memory_bytes, {}};
+  if (sys::machine_may_have_gpu())
+    for (const auto& device : sys::open_gpu_inventory()->devices()) machine.gpus.push_back(device.uuid);
+  return machine;
+}
+
+compute::LocalConfig local_config(const ServerOptions& options, const StateDir& state, const SiteConfig& site) {
+  compute::LocalConfig config;
+  config.program = options.program;
+  config.work = site.work.empty() ? state.work() : site.work;
+  config.launcher = site.launcher;
+  config.machine = site.machine ? *site.machine : this_machine();
+  return config;
+}
+
+// Everything that lives as long as the server, in the order in which it depends on one another.
+class Server {
+ public:
+  Server(const ServerOptions& options, StateDir& state, SiteConfig site, rt::Loop& home, db::Database& database,
+         cas::DiskStore& store)
+      : options_(options), state_(state), site_(std::move(site)), home_(home), database_(database),
+        provider_(local_config(options, state, site_), home, files_), events_(home),
+        core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, events_},
+        authority_(core_), attempts_(home), logs_(state.live(), home, files_, store, database),
+        dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
+        desk_(core_, attempts_, logs_, dispatcher_), uploads_(store),
+        services_{core_, authority_, dispatcher_, logs_, desk_, uploads_, core_.clock.utc(), [this] { return render_metrics(); }},
+        http_(home, router_, [this](const net::Request& request) { return authority_.authenticate(request); },
+              [this](const net::RequestOutcome& outcome) { metrics_.count_request(outcome.operation, outcome.status, outcome.took); }) {
+    add_all_routes(router_, services_);
+  }
+
+  // Returns when the server was asked to stop and has.
+  Task<void> run() {
+    database_.on_fatal([this](const Error& error) { die(error); });
+    co_await authority_.register_admin(base::value_or_throw(state_.admin_token()));
+    co_await make_default_workspace();
+    co_await dispatcher_.recover();
+    dispatcher_.start();
+    open_doors();
+    int signal = co_await home_.signal();
+    base::log::info("stopping", {{"signal", signal}});
+    state_.forget_address();
+    co_await http_.stop(kDrain);
+    scope_.stop();
+    co_await scope_.join();
+    home_.stop();
+  }
+
+  void stop_files() { files_.stop(); }
+  const net::Router& router() const { return router_; }
+
+ private:
+  Task<void> make_default_workspace() {
+    db::workspaces::Workspace workspace{"default", "00000000-0000-0000-0000-000000000000", "lathe", core_.clock.utc()};
+    co_await database_.write([&](db::Connection& connection) {
+      if (!db::workspaces::insert_if_absent(connection, workspace)) return;
+      db::computes::insert_or_update(connection, local_target(workspace.name, workspace.created));
+      audit(connection, {"server", 0, "start"}, workspace.created, "workspace.create", workspace.name);
+    });
+  }
+
+  void open_doors() {
+    auto listen = options_.listen;
+    listen.unix_socket = state_.socket();
+    base::value_or_throw(http_.listen(listen));
+    std::string url = fmt::format("{}://{}:{}", listen.tls ? "https" : "http", listen.host, http_.port());
+    base::value_or_throw(state_.publish_address({url, state_.socket()}));
+    base::log::info("listening", {{"url", url}, {"socket", state_.socket().string()}, {"version", LATHE_VERSION}});
+    if (options_.ready_fd >= 0) {
+      std::string line = url + "\n";
+      if (::write(options_.ready_fd, line.data(), line.size()) < 0) base::log::warn("nobody waits for readiness", {});
+      ::close(options_.ready_fd);
+    }
+  }
+
+  std::string render_metrics() {
+    const auto& commits = database_.stats();
+    metrics_.set("lathe_runs_queued", static_cast<double>(dispatcher_.queued()));
+    metrics_.set("lathe_attempts_live", static_cast<double>(dispatcher_.live_attempts()));
+    metrics_.set("lathe_db_commits", static_cast<double>(commits.commits));
+    metrics_.set("lathe_db_operations", static_cast<double>(commits.operations));
+    metrics_.set("lathe_db_largest_batch", static_cast<double>(commits.largest_batch));
+    return metrics_.render();
+  }
+
+  // The disk lies or is gone: nothing more may be acknowledged. The next start recovers what was.
+  [[noreturn]] void die(const Error& error) {
+    base::log::error("the database cannot be written; the server ends", {{"why", error.text()}});
+    std::fflush(nullptr);
+    ::_exit(base::exit_status(Code::io));
+  }
+
+  const ServerOptions& options_;
+  StateDir& state_;
+  SiteConfig site_;
+  rt::Loop& home_;
+  db::Database& database_;
+  rt::BlockingPool files_{"files", 2, kFileQueue};
+  rt::Scope scope_;
+  compute::LocalProvider provider_;
+  Metrics metrics_;
+  rt::Notifier events_;
+  Core core_;
+  Authority authority_;
+  LiveAttempts attempts_;
+  LiveLogs logs_;
+  Dispatcher dispatcher_;
+  RunnerDesk desk_;
+  cas::PartialUploads uploads_;
+  Services services_;
+  net::Router router_;
+  net::HttpServer http_;
+};
+
+Task<void> supervise(Server& server, rt::Loop& home, std::exception_ptr& failure) {
+  try {
+    co_await server.run();
+  } catch (...) {
+    failure = std::current_exception();
+    home.stop();
+  }
+}
+
+void serve(const ServerOptions& options) {
+  auto state = base::value_or_throw(StateDir::open(options.state));
+  auto site = base::value_or_throw(load_site_config(state.config()));
+  if (auto reserved = state.ensure_reserve(); !reserved) base::log::warn("no space could be set aside", {{"why", reserved.error().text()}});
+  rt::Loop home;
+  auto database = base::value_or_throw(db::Database::open(state.database(), home));
+  auto store = base::value_or_throw(cas::DiskStore::open(state.store()));
+  Server server(options, state, std::move(site), home, *database, *store);
+  std::exception_ptr failure;
+  rt::Scope outer;
+  outer.spawn("server", supervise(server, home, failure));
+  home.run();
+  server.stop_files();
+  database->stop();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Builds a server on an empty folder only to ask it for its routes.
+int print_routes(const ServerOptions& options) {
+  std::string folder = fs::temp_directory_path() / "lathe-routes.XXXXXX";
+  if (!::mkdtemp(folder.data())) throw base::errno_error(errno, "make a temporary folder");
+  {
+    auto state = base::value_or_throw(StateDir::open(folder));
+    rt::Loop home;
+    auto database = base::value_or_throw(db::Database::open(state.database(), home));
+    auto store = base::value_or_throw(cas::DiskStore::open(state.store()));
+    Server server(options, state, {}, home, *database, *store);
+    for (const auto& route : server.router().routes())
+      fmt::print("{} {} {} {}\n", route.method, route.path, route.operation, net::permission_name(route.permission));
+  }
+  fs::remove_all(folder);
+  return 0;
+}
+
+}  // namespace
+
+int run_server(const ServerOptions& options) {
+  try {
+    if (options.print_routes) return print_routes(options);
+    serve(options);
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "lathe server: {}\n", error.text());
+    if (!error.hint().empty()) fmt::print(stderr, "hint: {}\n", error.hint());
+    return base::exit_status(error.code());
+  }
+}
+
+}  // namespace lathe::server

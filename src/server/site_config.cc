@@ -1,0 +1,130 @@
+#include "server/site_config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "base/strings.h"
+
+namespace lathe::server {
+namespace {
+
+using base::Code;
+using base::Error;
+using Reader = std::function<void(const YAML::Node&)>;
+
+[[noreturn]] void refuse(const std::string& key, const YAML::Node& node, const std::string& expected) {
+  std::string got = node.IsScalar() ? "'" + base::printable(node.Scalar(), 60) + "'" : node.IsSequence() ? "a list" : "a map";
+  throw Error(Code::invalid, fmt::format("config.yaml: {} must be {}, not {}", key, expected, got)).field(key);
+}
+
+// Reads a map through a table of its keys, so that an unknown one is always noticed.
+void read_map(const std::string& prefix, const YAML::Node& node, const std::map<std::string, Reader>& readers) {
+  if (node.IsNull()) return;
+  if (!node.IsMap()) refuse(prefix.empty() ? "the file" : prefix, node, "a map");
+  for (const auto& entry : node) {
+    std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    auto found = readers.find(key);
+    std::string full = prefix.empty() ? key : prefix + "." + key;
+    if (found == readers.end()) {
+      std::string known;
+      for (const auto& [name, reader] : readers) known += (known.empty() ? "" : ", ") + name;
+      throw Error(Code::invalid, fmt::format("config.yaml: unknown key '{}'", base::printable(full, 80)))
+          .field(full).hint("known here: " + known);
+    }
+    found->second(entry.second);
+  }
+}
+
+double read_number(const std::string& key, const YAML::Node& node, double low, double high) {
+  double value = 0;
+  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) || !std::isfinite(value) || value < low || value > high)
+    refuse(key, node, fmt::format("a number from {} to {}", low, high));
+  return value;
+}
+
+std::vector<std::string> read_strings(const std::string& key, const YAML::Node& node) {
+  if (!node.IsSequence()) refuse(key, node, "a list of strings");
+  std::vector<std::string> out;
+  for (const auto& item : node) {
+    if (!item.IsScalar()) refuse(key, item, "a list of strings");
+    out.push_back(item.Scalar());
+  }
+  return out;
+}
+
+template <class T>
+T read_word(const std::string& key, const YAML::Node& node, const std::map<std::string, T>& words) {
+  auto found = node.IsScalar() ? words.find(node.Scalar()) : words.end();
+  if (found != words.end()) return found->second;
+  std::string known;
+  for (const auto& [word, value] : words) known += (known.empty() ? "" : " or ") + word;
+  refuse(key, node, known);
+}
+
+model::Machine read_machine(const YAML::Node& node) {
+  const std::string prefix = "providers.local.machine";
+  model::Machine machine;
+  read_map(prefix, node, {
+      {"cores", [&](auto& n) { machine.millicores = static_cast<std::int64_t>(read_number(prefix + ".cores", n, 0.1, 1e6) * 1000); }},
+      {"memory_gb", [&](auto& n) { machine.memory_bytes = static_cast<std::int64_t>(read_number(prefix + ".memory_gb", n, 0.01, 1e7) * (1 << 30)); }},
+      {"gpus", [&](auto& n) { machine.gpus = read_strings(prefix + ".gpus", n); }},
+  });
+  if (machine.millicores == 0 || machine.memory_bytes == 0)
+    throw Error(Code::invalid, "config.yaml: " + prefix + " needs cores and memory_gb").field(prefix);
+  return machine;
+}
+
+void read_local(SiteConfig& config, const YAML::Node& node) {
+  const std::string prefix = "providers.local";
+  read_map(prefix, node, {
+      {"gpu", [&](auto& n) { config.rules.gpu = read_word<model::GpuRule>(prefix + ".gpu", n, {{"optional", model::GpuRule::optional}, {"required", model::GpuRule::required}}); }},
+      {"size", [&](auto& n) { config.rules.size = read_word<model::SizeRule>(prefix + ".size", n, {{"fit", model::SizeRule::fit}, {"exact", model::SizeRule::exact}}); }},
+      {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
+      {"work_dir", [&](auto& n) {
+         config.work = n.IsScalar() ? n.Scalar() : "";
+         if (!config.work.is_absolute()) refuse(prefix + ".work_dir", n, "an absolute path");
+       }},
+      {"machine", [&](auto& n) { config.machine = read_machine(n); }},
+      {"enforce_memory", [&](auto& n) { config.enforce_memory = read_word<bool>(prefix + ".enforce_memory", n, {{"true", true}, {"false", false}}); }},
+  });
+}
+
+SiteConfig read_config(const YAML::Node& root) {
+  SiteConfig config;
+  read_map("", root, {
+      {"providers", [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
+      {"disk_budget_gb", [&](auto& n) { config.disk_budget_bytes = static_cast<std::uint64_t>(read_number("disk_budget_gb", n, 0, 1e9) * (1 << 30)); }},
+      {"store", [&](auto& n) { read_map("store", n, {{"lease_hours", [&](auto& h) { config.blob_lease_seconds = static_cast<std::int64_t>(read_number("store.lease_hours", h, 0, 1e6) * 3600); }}}); }},
+      {"logs", [&](auto& n) { read_map("logs", n, {{"segment_mb", [&](auto& m) { config.log_segment_bytes = static_cast<std::uint64_t>(read_number("logs.segment_mb", m, 0.0625, 1024) * (1 << 20)); }}}); }},
+  });
+  return config;
+}
+
+}  // namespace
+
+base::Result<SiteConfig> parse_site_config(const std::string& yaml) {
+  if (yaml.size() > 1u << 20) return base::fail(Code::too_large, "config.yaml is larger than 1 MiB");
+  try {
+    return read_config(YAML::Load(yaml));
+  } catch (const YAML::Exception& error) {
+    return base::fail(Error(Code::invalid, fmt::format("config.yaml is not YAML: {}", base::printable(error.what())))
+                          .hint("check indentation and quotes at the line it names"));
+  } catch (Error& error) {
+    return base::fail(std::move(error));
+  }
+}
+
+base::Result<SiteConfig> load_site_config(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) return SiteConfig{};
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return parse_site_config(text.str());
+}
+
+}  // namespace lathe::server

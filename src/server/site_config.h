@@ -1,0 +1,32 @@
+// SiteConfig: what the owner of the machine decides, from $STATE/config.yaml. Every key is optional; an unknown key or
+// a wrong value is refused with its name, because a rule that is silently ignored is worse than none.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "model/compute.h"
+
+namespace lathe::server {
+
+struct SiteConfig {
+  model::SiteRules rules;                        // providers.local.gpu, providers.local.size
+  std::vector<std::string> launcher;             // providers.local.launcher
+  std::filesystem::path work;                    // providers.local.work_dir
+  std::optional<model::Machine> machine;         // providers.local.machine: a fixed inventory instead of the real one
+  bool enforce_memory = true;                    // providers.local.enforce_memory
+  std::uint64_t disk_budget_bytes = 0;           // disk_budget_gb; 0: no budget
+  std::int64_t blob_lease_seconds = 24 * 3600;   // store.lease_hours
+  std::uint64_t log_segment_bytes = 64u << 20;   // logs.segment_mb
+};
+
+// The defaults when the file does not exist.
+base::Result<SiteConfig> load_site_config(const std::filesystem::path& file);
+// From text; for tests and the fuzzer.
+base::Result<SiteConfig> parse_site_config(const std::string& yaml);
+
+}  // namespace lathe::server

@@ -1,0 +1,153 @@
+#include "server/state_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace lathe::server {
+namespace {
+
+using base::Code;
+using base::Result;
+namespace fs = std::filesystem;
+
+// 64 MiB, but never more than a sixteenth of a small file system.
+std::uint64_t reserve_bytes(int fd) {
+  struct statvfs info {};
+  if (::fstatvfs(fd, &info) != 0) return 0;
+  return std::min<std::uint64_t>(64u << 20, info.f_blocks * info.f_frsize / 16);
+}
+
+std::string read_small(int fd) {
+  char buffer[4096];
+  ssize_t got = ::pread(fd, buffer, sizeof buffer, 0);
+  return std::string(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+// Writes a private file so that a crash leaves the old one or the new one, never half.
+Result<void> write_private(const fs::path& path, std::string_view text) {
+  fs::path temporary = path.string() + ".new";
+  int fd = ::open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return base::fail(base::errno_error(errno, "create " + temporary.string()));
+  bool ok = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  int error = errno;
+  ::close(fd);
+  if (!ok) return base::fail(base::errno_error(error, "write " + temporary.string()));
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return base::fail(base::errno_error(errno, "rename to " + path.string()));
+  int folder = ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
+  return {};
+}
+
+Result<void> make_private_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return base::fail(base::errno_error(error.value(), "create folder " + path.string()));
+  if (::chmod(path.c_str(), 0700) != 0) return base::fail(base::errno_error(errno, "make private " + path.string()));
+  return {};
+}
+
+}  // namespace
+
+std::string make_token() {
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string bytes = base::random_bytes(32), out = "lathe_";
+  unsigned bits = 0, held = 0;
+  for (unsigned char byte : bytes) {
+    held = held << 8 | byte;
+    for (bits += 8; bits >= 6; bits -= 6) out += kAlphabet[held >> (bits - 6) & 63];
+  }
+  return out + kAlphabet[held << (6 - bits) & 63];
+}
+
+Result<StateDir> StateDir::open(const fs::path& root) {
+  fs::path absolute = fs::absolute(root).lexically_normal();
+  for (const char* part : {"", "run", "live", "work", "store"}) LATHE_TRY_VOID(make_private_folder(absolute / part));
+  fs::path lock_path = absolute / "lock";
+  int fd = ::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return base::fail(base::errno_error(errno, "open " + lock_path.string()));
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    std::string holder(base::trim(read_small(fd)));
+    ::close(fd);
+    return base::fail(base::Error(Code::conflict, fmt::format("the state folder {} is in use by process {}",
+                                                              absolute.string(), holder.empty() ? "(unknown)" : holder))
+                          .hint("use that server (lathe status), stop it (lathe down), or give another folder with --state"));
+  }
+  std::string pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) {
+    int error = errno;
+    ::close(fd);
+    return base::fail(base::errno_error(error, "write " + lock_path.string()));
+  }
+  return StateDir(absolute, fd);
+}
+
+StateDir::StateDir(StateDir&& other) noexcept : root_(std::move(other.root_)), lock_(std::exchange(other.lock_, -1)) {}
+StateDir::~StateDir() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Result<std::string> StateDir::admin_token() const {
+  fs::path path = root_ / "token";
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd >= 0) {
+    struct stat status {};
+    ::fstat(fd, &status);
+    std::string token(base::trim(read_small(fd)));
+    ::close(fd);
+    if ((status.st_mode & 077) != 0)
+      return base::fail(base::Error(Code::invalid, fmt::format("the token file {} can be read by others (mode {:o})",
+                                                               path.string(), status.st_mode & 0777))
+                            .hint(fmt::format("chmod 600 {}, and consider the token as known", path.string())));
+    if (token.size() < 32)
+      return base::fail(base::Error(Code::invalid, fmt::format("the token file {} holds no token", path.string()))
+                            .hint("remove it; the next start makes a new one"));
+    return token;
+  }
+  if (errno != ENOENT) return base::fail(base::errno_error(errno, "read " + path.string()));
+  std::string token = make_token();
+  LATHE_TRY_VOID(write_private(path, token + "\n"));
+  return token;
+}
+
+Result<void> StateDir::publish_address(const ServerAddress& address) const {
+  boost::json::object object{{"url", address.url},
+                             {"socket", address.socket.string()},
+                             {"pid", ::getpid()},
+                             {"version", LATHE_VERSION}};
+  return write_private(root_ / "server.json", boost::json::serialize(object) + "\n");
+}
+
+void StateDir::forget_address() const { ::unlink((root_ / "server.json").c_str()); }
+
+Result<void> StateDir::ensure_reserve() const {
+  fs::path path = root_ / "reserve";
+  int fd = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return base::fail(base::errno_error(errno, "create " + path.string()));
+  struct stat status {};
+  ::fstat(fd, &status);
+  std::uint64_t wanted = reserve_bytes(fd);
+  bool there = static_cast<std::uint64_t>(status.st_blocks) * 512 >= wanted;
+  int error = there ? 0 : ::posix_fallocate(fd, 0, static_cast<off_t>(wanted));
+  ::close(fd);
+  if (error != 0) return base::fail(base::errno_error(error, "set space aside in " + path.string()));
+  return {};
+}
+
+void StateDir::release_reserve() const {
+  if (::truncate((root_ / "reserve").c_str(), 0) != 0)
+    base::log::warn("the reserve could not be released", {{"error", std::strerror(errno)}});
+}
+
+}  // namespace lathe::server
