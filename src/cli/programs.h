@@ -15,6 +15,7 @@ struct ServerArgs {
   std::vector<std::string> allowed_hosts;
   std::string log_level = "info";
   int ready_fd = -1;  // one line is written here when the server answers, then it is closed
+  bool print_routes = false;
 };
 
 struct RunnerArgs {

@@ -11,6 +11,7 @@ base::Result<int> serve(Call& call) {
   LATHE_TRY(auto args, server_args(call));
   LATHE_TRY(auto ready_fd, call.arguments.number("ready-fd", -1, 0, 1'000'000));
   args.ready_fd = static_cast<int>(ready_fd);
+  args.print_routes = call.arguments.has("print-routes");
   return call.programs.server(args);
 }
 

@@ -15,6 +15,7 @@ inline constexpr std::array kServerOptions{
     Option{.name = "allow-host", .value = "NAME", .help = "a further name that clients may call the server by", .repeated = true},
     Option{.name = "log-level", .value = "LEVEL", .help = "how much is logged", .fallback = "info", .choices = "debug|info|warn|error"},
     Option{.name = "ready-fd", .value = "N", .help = "where readiness is told", .hidden = true},
+    Option{.name = "print-routes", .help = "list the routes and end", .hidden = true},
 };
 
 base::Result<ServerArgs> server_args(const Call& call);

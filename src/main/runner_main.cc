@@ -1,8 +1,10 @@
-#include "base/error.h"
 #include "main/programs.h"
+#include "runner/runner.h"
 
 namespace lathe {
 
-int runner_main(const cli::RunnerArgs&) { throw base::Error(base::Code::unsupported, "the runner is not linked yet"); }
+int runner_main(const cli::RunnerArgs& args) {
+  return runner::run_runner({.url = args.url, .work = args.work, .adopt = args.adopt, .version = LATHE_VERSION});
+}
 
 }  // namespace lathe

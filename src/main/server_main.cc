@@ -1,8 +1,35 @@
-#include "base/error.h"
+#include <filesystem>
+
+#include "base/log.h"
+#include "base/strings.h"
 #include "main/programs.h"
+#include "server/server.h"
 
 namespace lathe {
+namespace {
 
-int server_main(const cli::ServerArgs&) { throw base::Error(base::Code::unsupported, "the server is not linked yet"); }
+// "HOST:PORT" or "[V6]:PORT"; the command line has checked the form.
+void read_listen(const std::string& text, net::ListenConfig& listen) {
+  auto colon = text.rfind(':');
+  if (colon == text.npos) return;
+  listen.host = text.substr(0, colon);
+  if (listen.host.starts_with('[') && listen.host.ends_with(']')) listen.host = listen.host.substr(1, listen.host.size() - 2);
+  listen.port = static_cast<std::uint16_t>(base::parse_u64(std::string_view(text).substr(colon + 1)).value_or(0));
+}
+
+}  // namespace
+
+int server_main(const cli::ServerArgs& args) {
+  server::ServerOptions options;
+  options.state = args.state;
+  read_listen(args.listen, options.listen);
+  if (!args.tls_certificate.empty()) options.listen.tls = net::TlsFiles{args.tls_certificate, args.tls_key};
+  options.listen.allowed_hosts = args.allowed_hosts;
+  options.ready_fd = args.ready_fd;
+  options.print_routes = args.print_routes;
+  options.program = std::filesystem::read_symlink("/proc/self/exe");
+  base::log::set_level(args.log_level);
+  return server::run_server(options);
+}
 
 }  // namespace lathe

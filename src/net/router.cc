@@ -108,4 +108,18 @@ bool is_allowed(Permission permission, const Principal& principal, const std::ma
   return false;
 }
 
+std::string_view permission_name(Permission permission) {
+  switch (permission) {
+    case Permission::open: return "open";
+    case Permission::read: return "read";
+    case Permission::write: return "write";
+    case Permission::operate: return "operate";
+    case Permission::administer: return "administer";
+    case Permission::own_run: return "own_run";
+    case Permission::read_or_own_run: return "read_or_own_run";
+    case Permission::write_or_own_run: return "write_or_own_run";
+  }
+  return "none";
+}
+
 }  // namespace lathe::net

@@ -22,6 +22,9 @@ enum class Permission {
   write_or_own_run,  // as write, and run tokens (uploads of blobs)
 };
 
+// The word that api/openapi.yaml uses for it (x-permission).
+std::string_view permission_name(Permission permission);
+
 using Handler = std::function<rt::Task<Response>(Request&)>;
 
 struct Route {

@@ -120,7 +120,10 @@ class FakeLink : public ServerLink {
       std::uint64_t size = server_.size_of(piece.segment);
       if (piece.offset > size) return size;
       std::string_view fresh = piece.bytes.substr(std::min<std::uint64_t>(piece.bytes.size(), size - piece.offset));
-      std::ofstream(server_.root_ / "logs" / std::to_string(piece.segment), std::ios::binary | std::ios::app) << fresh;
+      auto path = server_.root_ / "logs" / std::to_string(piece.segment);
+      std::ofstream(path, std::ios::binary | std::ios::app).flush();
+      std::filesystem::resize_file(path, size);  // a call that was killed half-way must not have happened
+      std::ofstream(path, std::ios::binary | std::ios::app) << fresh;
       set_size(piece.segment, size + fresh.size(), piece.seal);
       return size + fresh.size();
     });

@@ -21,7 +21,7 @@ constexpr char kTerminate = 'T', kKill = 'K';
 // The life of the guardian, in its own process. Leaves by _exit: the runner's objects in its memory are not its own.
 class Guard {
  public:
-  Guard(int control, sys::Cgroup* group) : control_(control), group_(group) {}
+  Guard(int control, sys::Cgroup* group, const std::function<void()>& last_words) : control_(control), group_(group), last_words_(last_words) {}
 
   [[noreturn]] void run(const sys::SpawnRequest& program) {
     ::prctl(PR_SET_NAME, "lathe-guardian");
@@ -78,6 +78,7 @@ class Guard {
   [[noreturn]] void outlive_runner() {
     end_leftovers();
     if (group_) group_->remove();
+    last_words_();
     ::_exit(0);
   }
 
@@ -99,6 +100,7 @@ class Guard {
 
   const int control_;
   sys::Cgroup* const group_;
+  const std::function<void()>& last_words_;
   GuardianReport report_;
   pid_t program_ = 0;
   bool ended_ = false;
@@ -106,17 +108,18 @@ class Guard {
 
 }  // namespace
 
-base::Result<Guardian> Guardian::start(const sys::SpawnRequest& program, sys::Cgroup* group, int keep) {
+base::Result<Guardian> Guardian::start(const sys::SpawnRequest& program, sys::Cgroup* group, std::vector<int> keep,
+                                       const std::function<void()>& last_words) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return base::fail(base::errno_error(errno, "making a socket pair"));
   sys::Fd ours(ends[0]), theirs(ends[1]);
   pid_t pid = ::fork();
   if (pid < 0) return base::fail(base::errno_error(errno, "starting the guardian"));
   if (pid == 0) {
-    std::vector<int> kept = program.cgroups;
-    kept.insert(kept.end(), {theirs.get(), keep, program.output});
-    sys::close_all_except(std::move(kept));
-    Guard(theirs.get(), group).run(program);
+    keep.insert(keep.end(), program.cgroups.begin(), program.cgroups.end());
+    keep.insert(keep.end(), {theirs.get(), program.output});
+    sys::close_all_except(std::move(keep));
+    Guard(theirs.get(), group, last_words).run(program);
   }
   return Guardian(pid, std::move(ours));
 }

@@ -1,6 +1,7 @@
 // Guardian: a small forked process between the runner and the user's program. It is the program's parent and a subreaper,
 // so every process of the run, however often it forked and called setsid, hangs below it; when the runner dies, even by
-// kill -9, the guardian sees the end of their socket, kills everything below it, and only then lets go of the spool's lock.
+// kill -9, the guardian sees the end of their socket, kills everything below it, saves what is
+// still in the log's pipe, and only then lets go of the spool's lock.
 // Should the guardian itself be killed, the program dies with it (parent-death signal) and the runner, a subreaper
 // too, is given the rest. Compared with a PID namespace: no privileges, no private /proc to mount, the program is not
 // process 1 (whose signals mean something else), and one fork (about 0.2 ms) instead of one fork and two mounts.
@@ -8,8 +9,10 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "sys/cgroup.h"
@@ -30,9 +33,11 @@ struct GuardianReport {
 
 class Guardian {
  public:
-  // Forks the guardian, which starts the program; whether that worked is in the report. `group` may be null. `keep` is a
-  // descriptor that the guardian holds as long as it lives. Closes nothing of the caller's.
-  static base::Result<Guardian> start(const sys::SpawnRequest& program, sys::Cgroup* group, int keep);
+  // Forks the guardian, which starts the program; whether that worked is in the report. `group` may be null. `keep` are
+  // descriptors that the guardian holds as long as it lives. `last_words` is called in the guardian when it has
+  // outlived the runner and killed the rest. Closes nothing of the caller's.
+  static base::Result<Guardian> start(const sys::SpawnRequest& program, sys::Cgroup* group, std::vector<int> keep,
+                                      const std::function<void()>& last_words);
   Guardian(Guardian&&) = default;
   Guardian& operator=(Guardian&&) = delete;
 

@@ -124,6 +124,14 @@ void LogSpool::close() {
   if (lost_ > 0) write_marker();
 }
 
+void LogSpool::save_rest(int pipe) {
+  file_.reset();
+  end_ = 0;
+  if (reopen())
+    while (pump(pipe) == Pumped::some) {}
+  close();
+}
+
 base::Result<void> LogSpool::reopen() {
   std::uint64_t segment = 0;
   before_ = 0;

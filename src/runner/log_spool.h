@@ -30,6 +30,8 @@ class LogSpool {
   void close();
   // Goes on where an earlier runner stopped.
   base::Result<void> reopen();
+  // For the guardian, when the runner was killed: what was left in the pipe joins the log that the runner left.
+  void save_rest(int pipe);
 
   // Whether bytes were dropped whose marker is not written yet.
   bool owes_marker() const { return lost_ > 0; }

@@ -21,16 +21,25 @@ namespace json = boost::json;
 constexpr const char *kHeader = "spool.json", *kOrder = "order.json", *kExit = "exit", *kDelivered = "delivered";
 constexpr off_t kReserveBytes = 64 * 1024;
 
-base::Result<void> write_new(const fs::path& path, std::string_view text) {
+base::Result<sys::Fd> write_new(const fs::path& path, std::string_view text) {
   sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return base::fail(base::errno_error(errno, fmt::format("writing {}", path.string())));
-  return {};
+  return fd;
 }
 
 std::string format_header(const SpoolHeader& header) {
   return json::serialize(json::object{{"format", header.format}, {"run", header.run}, {"attempt", header.attempt},
                                       {"node", header.node}, {"token", header.token}}) + "\n";
+}
+
+// Whole and locked before it has its name: whoever finds it may rely on both.
+base::Result<sys::Fd> write_header(const fs::path& folder, const SpoolHeader& header) {
+  const fs::path path = folder / kHeader, draft = folder / "spool.json.new";
+  LATHE_TRY(sys::Fd fd, write_new(draft, format_header(header)));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(draft.c_str(), path.c_str()) != 0)
+    return base::fail(base::errno_error(errno, "locking the spool"));
+  return fd;
 }
 
 base::Result<SpoolHeader> parse_header(std::string_view text) {
@@ -70,10 +79,7 @@ base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys:
     return base::fail(std::move(made).error());
   }
   LATHE_TRY_VOID(make_folder(spool.run_folder(), 0700));
-  LATHE_TRY_VOID(write_new(spool.folder_ / kHeader, format_header(spool.header_)));
-  spool.lock_.reset(::open((spool.folder_ / kHeader).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!spool.lock_ || ::flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0)
-    return base::fail(base::errno_error(errno, "locking the spool"));
+  LATHE_TRY(spool.lock_, write_header(spool.folder_, spool.header_));
   // Blocks for the exit record are taken now, while there are some. Not every file system can; then it is tried late.
   sys::Fd exit(::open((spool.folder_ / kExit).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!exit) return base::fail(base::errno_error(errno, "making the exit record"));
@@ -100,7 +106,10 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
   return spool;
 }
 
-base::Result<void> Spool::write_order(const Order& order) { return write_new(folder_ / kOrder, format_order(order)); }
+base::Result<void> Spool::write_order(const Order& order) {
+  LATHE_TRY_VOID(write_new(folder_ / kOrder, format_order(order)));
+  return {};
+}
 
 base::Result<std::optional<Order>> Spool::read_order() const {
   auto text = sys::read_small_file(folder_ / kOrder);

@@ -60,7 +60,8 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   if (group_) program.cgroups = group_->join_descriptors();
   program.output = program.error = pipe.write.get();
   started_ = sys::utc_now();
-  LATHE_TRY(Guardian guardian, Guardian::start(program, group_ ? &*group_ : nullptr, shop_.spool_lock));
+  auto save_rest = [&] { shop_.log.save_rest(pipe.read.get()); };
+  LATHE_TRY(Guardian guardian, Guardian::start(program, group_ ? &*group_ : nullptr, {shop_.spool_lock, pipe.read.get()}, save_rest));
   guardian_.emplace(std::move(guardian));
   pipe.write.reset();
   output_ = std::move(pipe.read);

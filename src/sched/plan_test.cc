@@ -5,7 +5,7 @@
 #include <random>
 
 #include "sched/explain.h"
-#include "sched/timeline.h"
+#include "sim/oracle.h"
 
 namespace lathe::sched {
 namespace {
@@ -356,34 +356,6 @@ TEST(State, IsRebuiltFromWhatTheDatabaseSays) {
   EXPECT_TRUE(make_plan(again, kNow).placements.empty());
 }
 
-// The same question answered in the plainest way: try every moment at which something ends, and count what is held then.
-struct Held {
-  Time from, to;
-  const Request* request;
-};
-
-bool fits_at(const State& state, const std::vector<Held>& held, const Request& wanted, Time at) {
-  Resources used = state.find_compute(wanted.compute)->node_resources() * wanted.node_count;
-  std::int64_t nodes = wanted.node_count;
-  for (const auto& [from, to, request] : held) {
-    if (at < from || at >= to) continue;
-    used += state.find_compute(request->compute)->node_resources() * request->node_count;
-    if (request->compute == wanted.compute) nodes += request->node_count;
-  }
-  return used.fits_in(total_of(state.machine())) && nodes <= state.find_compute(wanted.compute)->compute.max_nodes;
-}
-
-Time plain_earliest(const State& state, const std::vector<Held>& held, const Request& wanted, Time now) {
-  std::set<Time> moments{now};
-  for (const auto& one : held) moments.insert({std::max(one.to, now), std::max(one.from, now)});
-  for (Time start : moments) {
-    bool good = fits_at(state, held, wanted, start);
-    for (Time moment : moments) good = good && (moment <= start || moment >= start + wanted.longest || fits_at(state, held, wanted, moment));
-    if (good) return start;
-  }
-  return Time::max();
-}
-
 TEST(PlanBackfill, NoHeadOfAnyTargetIsDelayedInRandomWorlds) {
   int backfilled = 0, heads = 0;
   for (unsigned seed = 0; seed < 600; ++seed) {
@@ -413,9 +385,8 @@ TEST(PlanBackfill, NoHeadOfAnyTargetIsDelayedInRandomWorlds) {
       for (const auto& [id, line] : state.computes())
         for (const QueueKey& key : line.queue) order.emplace_back(key, &requests[key.number]);
       std::ranges::sort(order);
-      std::vector<Held> without;  // as if nobody behind a head had started
-      for (const auto& [end, run] : state.ends()) without.push_back({kNow - 1000s, std::max(end, now + 1s), &requests[run]});
-      std::vector<Held> with = without;
+      std::vector<sim::Held> without = sim::held_by_running(state, {}, now);  // as if nobody behind a head had started
+      std::vector<sim::Held> with = without;
       for (RunNumber run : placed) with.push_back({now, now + requests[run].longest, &requests[run]});
       std::set<ComputeId> seen;
       for (const auto& [key, wanting] : order) {
@@ -425,7 +396,7 @@ TEST(PlanBackfill, NoHeadOfAnyTargetIsDelayedInRandomWorlds) {
         } else if (seen.insert(wanting->compute).second) {
           ++heads;
           // Only the first head is sure to be unaffected by other heads; for the rest the reservations before it count.
-          Time promised = plain_earliest(state, without, *wanting, now), kept = plain_earliest(state, with, *wanting, now);
+          Time promised = sim::plain_earliest(state, without, *wanting, now), kept = sim::plain_earliest(state, with, *wanting, now);
           if (seen.size() == 1) { EXPECT_EQ(promised, kept) << "seed " << seed << " run " << number; }
           EXPECT_LT(kept, Time::max());
           with.push_back({kept, kept + wanting->longest, wanting});

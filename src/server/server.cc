@@ -10,6 +10,7 @@
 #include "db/computes.h"
 #include "server/endpoints.h"
 #include "server/state_dir.h"
+#include "sys/gpu.h"
 #include "sys/machine.h"
 
 namespace lathe::server {
@@ -23,12 +24,20 @@ namespace fs = std::filesystem;
 constexpr base::Duration kDrain = std::chrono::seconds(5);
 constexpr std::size_t kFileQueue = 4096;
 
+model::Machine this_machine() {
+  auto info = sys::read_machine();
+  model::Machine machine{info.millicores, info.memory_bytes, {}};
+  if (sys::machine_may_have_gpu())
+    for (const auto& device : sys::open_gpu_inventory()->devices()) machine.gpus.push_back(device.uuid);
+  return machine;
+}
+
 compute::LocalConfig local_config(const ServerOptions& options, const StateDir& state, const SiteConfig& site) {
   compute::LocalConfig config;
   config.program = options.program;
   config.work = site.work.empty() ? state.work() : site.work;
   config.launcher = site.launcher;
-  config.machine = site.machine ? *site.machine : sys::this_machine();
+  config.machine = site.machine ? *site.machine : this_machine();
   return config;
 }
 
@@ -67,6 +76,7 @@ class Server {
   }
 
   void stop_files() { files_.stop(); }
+  const net::Router& router() const { return router_; }
 
  private:
   Task<void> make_default_workspace() {
@@ -157,10 +167,28 @@ void serve(const ServerOptions& options) {
   if (failure) std::rethrow_exception(failure);
 }
 
+// Builds a server on an empty folder only to ask it for its routes.
+int print_routes(const ServerOptions& options) {
+  std::string folder = fs::temp_directory_path() / "lathe-routes.XXXXXX";
+  if (!::mkdtemp(folder.data())) throw base::errno_error(errno, "make a temporary folder");
+  {
+    auto state = base::value_or_throw(StateDir::open(folder));
+    rt::Loop home;
+    auto database = base::value_or_throw(db::Database::open(state.database(), home));
+    auto store = base::value_or_throw(cas::DiskStore::open(state.store()));
+    Server server(options, state, {}, home, *database, *store);
+    for (const auto& route : server.router().routes())
+      fmt::print("{} {} {} {}\n", route.method, route.path, route.operation, net::permission_name(route.permission));
+  }
+  fs::remove_all(folder);
+  return 0;
+}
+
 }  // namespace
 
 int run_server(const ServerOptions& options) {
   try {
+    if (options.print_routes) return print_routes(options);
     serve(options);
     return 0;
   } catch (const Error& error) {

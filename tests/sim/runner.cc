@@ -23,7 +23,8 @@ void Runner::heard(Step step, const Answer& answer) {
   if (step == Step::finishing) return kill();
   if (step == Step::claiming) {
     run_process();
-    if (answer.stop != model::EndReason::none) stop(answer.stop);
+    if (answer.stop != model::EndReason::none) wanted_stop_ = answer.stop;
+    if (wanted_stop_ != model::EndReason::none) stop(wanted_stop_);
   } else {
     say(Step::finishing);
   }
@@ -41,7 +42,8 @@ void Runner::run_process() {
 }
 
 void Runner::stop(model::EndReason reason) {
-  if (step_ != Step::running) return;  // before the claim is answered, the answer says so; afterwards it is over anyway
+  wanted_stop_ = reason;  // also when it comes before the answer to the claim
+  if (step_ != Step::running) return;
   model::ExitRecord exit;
   exit.reason = reason;
   loop_.after(loop_.between(kMillisecond, 3 * kSecond), [self = shared_from_this(), exit] { self->end_process(exit); });

@@ -51,6 +51,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   Step step_ = Step::idle;
   Micros started_ = 0;
   model::ExitRecord exit_;
+  model::EndReason wanted_stop_ = model::EndReason::none;
 };
 
 }  // namespace lathe::sim

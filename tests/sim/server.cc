@@ -159,6 +159,7 @@ void Server::push_stops(RunNumber run) {
   const Row& row = *store_.find(run);
   const EndReason reason = desired(row);
   if (reason == EndReason::none || !has_live_attempt(row)) return;
+  if (std::exchange(told_[{run, row.attempt->number}], reason) == reason) return;
   for (int node = 0; node < row.run.spec.node_count; ++node) provider_.push_stop({run, row.attempt->number, node}, reason);
 }
 

@@ -99,9 +99,10 @@ Script World::make_script(const TaskKey& task) {
   script.longest = spec.max_run_duration_seconds * kSecond;
   // Most end well before their limit; a few would go on beyond it.
   script.length = loop_.between(kMillisecond, loop_.chance(90) ? script.longest : 2 * script.longest);
-  const Micros fate = loop_.between(0, 99);
-  script.exit.reason = fate < 96 ? model::EndReason::exited : fate < 98 ? model::EndReason::signaled : model::EndReason::out_of_memory;
-  script.exit.exit_code = fate < 88 ? 0 : 1;
+  // About one attempt in eight fails by itself, however many nodes it has.
+  const Micros fate = loop_.between(0, 100 * spec.node_count - 1);
+  script.exit.reason = fate < 2 ? model::EndReason::signaled : fate < 4 ? model::EndReason::out_of_memory : model::EndReason::exited;
+  script.exit.exit_code = script.exit.reason == model::EndReason::exited && fate < 12 ? 1 : 0;
   script.exit.signal = script.exit.reason == model::EndReason::signaled ? 11 : 0;
   return script;
 }
