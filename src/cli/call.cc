@@ -64,21 +64,22 @@ std::string Call::argument_or(std::size_t n, std::string_view fallback) const {
   return n < arguments.positionals.size() ? arguments.positionals[n] : std::string(fallback);
 }
 
-base::Result<int> Call::print_list(std::string_view target, std::span<const Column> columns, std::int64_t limit) {
+base::Result<int> Call::print_list(std::string_view target, std::span<const Column> columns, std::optional<std::int64_t> limit) {
   json::array items;
   std::string cursor;
   do {
-    auto left = limit - static_cast<std::int64_t>(items.size());
-    std::string page = fmt::format("{}{}limit={}", target, target.find('?') == target.npos ? '?' : '&', std::min(left, kPage));
-    if (!cursor.empty()) page += "&cursor=" + net::encode_segment(cursor);
+    std::string page(target);
+    auto add = [&](std::string_view parameter) { page += fmt::format("{}{}", page.find('?') == page.npos ? '?' : '&', parameter); };
+    if (limit) add(fmt::format("limit={}", std::min(*limit - static_cast<std::int64_t>(items.size()), kPage)));
+    if (!cursor.empty()) add("cursor=" + net::encode_segment(cursor));
     LATHE_TRY(auto text, api().get(page));
     LATHE_TRY(auto value, parse_json(text, "the server's answer"));
     cursor = text_at(value, "/next");
     if (auto* object = value.if_object(); object && object->if_contains("items"))
       if (auto* array = (*object)["items"].if_array())
         for (auto& item : *array)
-          if (static_cast<std::int64_t>(items.size()) < limit) items.push_back(std::move(item));
-  } while (!cursor.empty() && static_cast<std::int64_t>(items.size()) < limit);
+          if (!limit || static_cast<std::int64_t>(items.size()) < *limit) items.push_back(std::move(item));
+  } while (!cursor.empty() && (!limit || static_cast<std::int64_t>(items.size()) < *limit));
 
   if (settings.json) return write_data(pretty_json(items)), 0;
   std::vector<std::string> header;

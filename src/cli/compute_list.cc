@@ -10,7 +10,7 @@ constexpr std::array kColumns{
     Column{"IDLE", "/nodes/idle"},   Column{"QUEUED", "/queue"},      Column{"PRIORITY", "/priority"},
 };
 
-base::Result<int> list(Call& call) { return call.print_list(call.workspace_path({"computes"}), kColumns, 10'000); }
+base::Result<int> list(Call& call) { return call.print_list(call.workspace_path({"computes"}), kColumns); }
 
 }  // namespace
 

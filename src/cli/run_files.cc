@@ -7,10 +7,9 @@ namespace {
 constexpr std::array kArguments{Argument{.name = "RUN", .help = "the run's id"}};
 constexpr std::array kColumns{
     Column{"PATH", "/path"}, Column{"SIZE", "/size", Shown::bytes}, Column{"KIND", "/kind"}};
-constexpr std::int64_t kAll = 10'000'000;
 
 base::Result<int> files(Call& call) {
-  return call.print_list(call.workspace_path({"runs", call.argument(0), "files"}), kColumns, kAll);
+  return call.print_list(call.workspace_path({"runs", call.argument(0), "files"}), kColumns);
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ base::Result<std::vector<RunMove>> past_moves(ApiClient& api, const RunPlace& ru
   std::vector<RunMove> moves;
   std::string cursor;
   do {
-    LATHE_TRY(auto text, api.get(fmt::format("{}/events?limit=500{}", run.path,
-                                             cursor.empty() ? "" : "&cursor=" + net::encode_segment(cursor))));
+    LATHE_TRY(auto text, api.get(fmt::format("{}/events{}", run.path,
+                                             cursor.empty() ? "" : "?cursor=" + net::encode_segment(cursor))));
     LATHE_TRY(auto value, parse_json(text, "the list of events"));
     if (const auto* object = value.if_object(); object && object->if_contains("items"))
       for (const auto& item : object->at("items").as_array()) moves.push_back(move_from(item));
@@ -63,7 +63,7 @@ base::Result<net::ClientResponse> stream_moves(ApiClient& api, const RunPlace& r
     auto value = parse_json(event.data, "an event");
     if (value && text_at(*value, "/run_id") == run.id) filter.offer(move_from(*value));
   });
-  auto target = fmt::format("{}?after={}", run.events, filter.last());
+  auto target = fmt::format("{}?after={}&run={}", run.events, filter.last(), net::encode_segment(run.id));
   return api.exchange_once([&](net::HttpClient& http) {
     auto sink = [&](std::string_view bytes) -> base::Result<void> {
       events.feed(bytes);

@@ -9,7 +9,7 @@ constexpr std::array kColumns{Column{"ID", "/id"},           Column{"NAME", "/na
                               Column{"CREATED", "/created", Shown::time}, Column{"EXPIRES", "/expires", Shown::time},
                               Column{"LAST USED", "/last_used", Shown::time}, Column{"REVOKED", "/revoked", Shown::time}};
 
-base::Result<int> list(Call& call) { return call.print_list(api_path({"tokens"}), kColumns, 10'000); }
+base::Result<int> list(Call& call) { return call.print_list(api_path({"tokens"}), kColumns); }
 
 }  // namespace
 
