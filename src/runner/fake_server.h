@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "runner/server_link.h"
 #include "sys/fd.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 
@@ -26,7 +27,7 @@ class FakeServer {
     for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose"}) std::filesystem::create_directories(root_ / name);
   }
 
-  void set_order(const Order& order) { write("order.json", format_order(order)); }
+  void set_order(const Order& order) { write("order.json", wire::encode_order(order)); }
   // "down", "fenced", "no-links".
   void turn_on(const std::string& name) { write("switches/" + name, ""); }
   void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
@@ -48,7 +49,7 @@ class FakeServer {
   }
   std::optional<model::ExitRecord> exit() const {
     auto text = read("exit.json");
-    return text.empty() ? std::nullopt : std::optional(parse_exit(text).value());
+    return text.empty() ? std::nullopt : std::optional(wire::decode_exit(text).value());
   }
   LogTotals reported_log() const {
     LogTotals totals;
@@ -95,7 +96,7 @@ class FakeLink : public ServerLink {
   FakeLink(const FakeServer& server, std::filesystem::path spool) : server_(server), spool_(std::move(spool)) {}
 
   base::Result<Order> claim() override {
-    return call<Order>("claim", [&] { return parse_order(server_.read("order.json")); });
+    return call<Order>("claim", [&] { return wire::decode_order(server_.read("order.json")); });
   }
 
   base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
@@ -185,7 +186,7 @@ class FakeLink : public ServerLink {
     return call<void>("finish", [&]() -> base::Result<void> {
       if (server_.exit()) return {};  // the first one counts
       server_.write("log-totals", fmt::format("{} {}", report.log.segments, report.log.size));
-      server_.write("exit.json", format_exit(report.exit));
+      server_.write("exit.json", wire::encode_exit(report.exit));
       return {};
     });
   }

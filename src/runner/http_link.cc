@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "base/strings.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 namespace {
@@ -40,8 +41,6 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-json::value exit_value(const model::ExitRecord& exit) { return json::parse(format_exit(exit)); }
-
 class HttpLink : public ServerLink {
  public:
   HttpLink(const std::string& url, const SpoolHeader& header, std::string version)
@@ -51,7 +50,7 @@ class HttpLink : public ServerLink {
   base::Result<Order> claim() override {
     json::object body{{"node", node_}, {"runner_version", version_}, {"host", host_name()}, {"pid", ::getpid()}};
     LATHE_TRY(auto response, post("/claim", body));
-    return parse_order(response.body);
+    return wire::decode_order(response.body);
   }
 
   base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
@@ -155,13 +154,13 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<void> report_finalizing(const model::ExitRecord& exit) override {
-    return done(post("/state", {{"node", node_}, {"state", "finalizing"}, {"exit", exit_value(exit)}}));
+    return done(post("/state", {{"node", node_}, {"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
   }
 
   base::Result<void> finish(const FinishReport& report) override {
     json::object logs;
     if (report.log.size > 0) logs[report.log_name] = json::object{{"segments", report.log.segments}, {"size", report.log.size}};
-    return done(post("/finish", {{"node", node_}, {"exit", exit_value(report.exit)}, {"logs", std::move(logs)}}));
+    return done(post("/finish", {{"node", node_}, {"exit", wire::exit_json(report.exit)}, {"logs", std::move(logs)}}));
   }
 
   base::Result<std::string> fetch_tree(const base::Digest& digest) override {

@@ -15,9 +15,11 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "model/run.h"
-#include "runner/order.h"
+#include "wire/order.h"
 
 namespace lathe::runner {
+
+using Order = wire::RunnerOrder;
 
 struct LogPiece {
   std::string name;
@@ -89,7 +91,7 @@ class ServerLink {
   virtual base::Result<std::string> fetch_tree(const base::Digest& digest) = 0;
   virtual base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) = 0;
 
-  // From another thread: a waiting call returns Error(cancelled), and so does every later one.
+  // From another thread: the call that waits, or the next one that would, returns Error(cancelled).
   virtual void interrupt() = 0;
 };
 

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "model/run.h"
-#include "runner/order.h"
 #include "sys/fd.h"
 #include "sys/file_system.h"
+#include "wire/order.h"
 
 namespace lathe::runner {
 
@@ -40,9 +40,9 @@ class Spool {
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
 
-  base::Result<void> write_order(const Order& order);
+  base::Result<void> write_order(const wire::RunnerOrder& order);
   // Absent before the claim.
-  base::Result<std::optional<Order>> read_order() const;
+  base::Result<std::optional<wire::RunnerOrder>> read_order() const;
 
   // On disk when this returns; the room for it was reserved at the start, so a full disk does not stop it.
   base::Result<void> write_exit(const model::ExitRecord& exit);
