@@ -119,7 +119,7 @@ class FakeLink : public ServerLink {
   base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
     return call<std::uint64_t>("append_log", [&]() -> base::Result<std::uint64_t> {
       std::uint64_t size = server_.size_of(piece.segment);
-      if (piece.offset > size) return size;
+      if (piece.offset > size || piece.segment > server_.sealed()) return base::fail(base::Code::conflict, "that would leave a hole");
       std::string_view fresh = piece.bytes.substr(std::min<std::uint64_t>(piece.bytes.size(), size - piece.offset));
       auto path = server_.root_ / "logs" / std::to_string(piece.segment);
       std::ofstream(path, std::ios::binary | std::ios::app).flush();
@@ -169,7 +169,8 @@ class FakeLink : public ServerLink {
   base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
     return call<void>("put_artifacts", [&]() -> base::Result<void> {
       for (const auto& artifact : artifacts) {
-        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex())) return base::fail(base::Code::invalid, "no such blob");
+        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex())) return base::fail(base::Code::not_found, "no such blob");
+        if (!base::is_valid_utf8(artifact.path)) return base::fail(base::Code::invalid, "a path is UTF-8");
         std::string name = artifact.path;
         std::replace(name.begin(), name.end(), '/', '@');
         server_.write("artifacts/" + name, artifact.digest.hex());

@@ -70,7 +70,7 @@ class HttpLink : public ServerLink {
       }
       return {};
     };
-    auto response = client_.download(fmt::format("{}/watch?node={}", prefix_, node_), sink, {}, true);
+    auto response = client_.download(prefix_ + "/watch", sink, {}, true);
     if (ended) return {};
     return done(std::move(response));
   }
@@ -90,19 +90,15 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
-    auto target = fmt::format("{}/logs?node={}&name={}&segment={}&offset={}&seal={}", prefix_, node_, net::encode_segment(piece.name),
+    auto target = fmt::format("{}/logs?name={}&segment={}&offset={}&seal={}", prefix_, net::encode_segment(piece.name),
                               piece.segment, piece.offset, piece.seal);
-    LATHE_TRY(auto response, client_.request("POST", target, piece.bytes, "application/octet-stream"));
-    // A hole: the header says where the server stands.
-    if (auto stands = response.headers.find("lathe-offset"); response.status == 409 && stands != response.headers.end())
-      return base::parse_u64(stands->second).value_or(0);
-    if (response.status >= 400) return base::fail(response.error());
+    LATHE_TRY(auto response, good(client_.request("POST", target, piece.bytes, "application/octet-stream")));
     LATHE_TRY(json::object object, to_object(response));
     return number(object, "size");
   }
 
   base::Result<void> link_log(const LogNotice& notice) override {
-    return done(post("/logs/linked", {{"node", node_}, {"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
+    return done(post("/logs/linked", {{"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
   }
 
   base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) override {
@@ -150,11 +146,11 @@ class HttpLink : public ServerLink {
     json::array files;
     for (const auto& artifact : artifacts)
       files.push_back(json::object{{"path", artifact.path}, {"digest", artifact.digest.hex()}, {"size", artifact.size}, {"executable", artifact.executable}});
-    return done(post("/artifacts", {{"node", node_}, {"files", std::move(files)}}));
+    return done(post("/artifacts", {{"files", std::move(files)}}));
   }
 
   base::Result<void> report_finalizing(const model::ExitRecord& exit) override {
-    return done(post("/state", {{"node", node_}, {"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
+    return done(post("/state", {{"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
   }
 
   base::Result<void> finish(const FinishReport& report) override {

@@ -74,7 +74,7 @@ class ServerLink {
   virtual base::Result<void> watch(const std::function<bool(Desired)>& on_desired) = 0;
 
   virtual base::Result<LogStand> log_stand(const std::string& name) = 0;
-  // The server's length of the segment afterwards; less than offset when the piece would have left a hole.
+  // The server's length of the segment afterwards. conflict when the piece would leave a hole; see log_stand().
   virtual base::Result<std::uint64_t> append_log(const LogPiece& piece) = 0;
   // unsupported: the server cannot see the spool; send bytes.
   virtual base::Result<void> link_log(const LogNotice& notice) = 0;

@@ -92,6 +92,7 @@ base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys:
 base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience, sys::FileSystem& files) {
   Spool spool(fs::absolute(folder).lexically_normal(), files);
   if (!spool.folder_.has_filename()) spool.folder_ = spool.folder_.parent_path();
+  if (::access((spool.folder_ / "spool" / kHeader).c_str(), F_OK) == 0) spool.folder_ /= "spool";
   spool.lock_.reset(::open((spool.folder_ / kHeader).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!spool.lock_)
     return base::fail(base::Error(base::errno_error(errno, fmt::format("opening the spool {}", spool.folder_.string())))

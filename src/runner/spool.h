@@ -30,7 +30,7 @@ class Spool {
   // In `work`/spool, with the run folder `work`/run beside it. conflict when there is one already.
   static base::Result<Spool> create(const std::filesystem::path& work, SpoolHeader header,
                                     sys::FileSystem& files = sys::linux_file_system());
-  // Takes over what another runner left. Waits up to `patience` for it and its processes to be gone (else unavailable);
+  // Takes over what another runner left in `folder`: a spool, or the work folder that holds one. Waits up to `patience` for it and its processes to be gone (else unavailable);
   // a spool of a newer format is unsupported.
   static base::Result<Spool> adopt(const std::filesystem::path& folder, base::Duration patience,
                                    sys::FileSystem& files = sys::linux_file_system());
