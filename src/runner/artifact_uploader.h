@@ -1,6 +1,6 @@
 // ArtifactUploader: brings files of the run folder to the server, each once for as long as it does not change. Used by
-// one thread at a time. A file that changes while it is read is sent as it was read or left for the next time, never as a
-// mixture under a wrong digest.
+// one thread at a time. A file that changes while it is read is sent as it was read or left for the next time, never as
+// a mixture under a wrong digest.
 #pragma once
 
 #include <map>

@@ -40,7 +40,8 @@ class Answerer {
     while (!answers_.empty()) {
       sys::Fd connection(::accept(listener_.get(), nullptr, nullptr));
       if (!connection) return;
-      while (!answers_.empty() && serve(connection.get())) {}
+      while (!answers_.empty() && serve(connection.get())) {
+      }
     }
   }
   bool serve(int connection) {
@@ -67,7 +68,8 @@ class Answerer {
 };
 
 std::string answer(int status, std::string_view body, std::string_view headers = "") {
-  return fmt::format("HTTP/1.1 {} X\r\ncontent-type: application/json\r\n{}content-length: {}\r\n\r\n{}", status, headers, body.size(), body);
+  return fmt::format("HTTP/1.1 {} X\r\ncontent-type: application/json\r\n{}content-length: {}\r\n\r\n{}", status,
+                     headers, body.size(), body);
 }
 
 std::unique_ptr<ServerLink> link_to(const Answerer& answerer) {
@@ -89,7 +91,8 @@ TEST(HttpLink, ClaimsWithItsTokenAndReadsTheOrder) {
 }
 
 TEST(HttpLink, TellsAFencedAttemptFromAConflict) {
-  Answerer answerer({answer(409, R"({"code":"attempt-fenced","message":"over"})"), answer(409, R"({"code":"conflict","message":"hole"})")});
+  Answerer answerer({answer(409, R"({"code":"attempt-fenced","message":"over"})"),
+                     answer(409, R"({"code":"conflict","message":"hole"})")});
   auto link = link_to(answerer);
   EXPECT_EQ(base::Code::fenced, link->claim().error().code());
   EXPECT_EQ(base::Code::conflict, link->append_log({"l", 0, 9, "x", false}).error().code());
@@ -104,14 +107,15 @@ TEST(HttpLink, AppendsAndLinksLogs) {
   auto stand = link->log_stand("a/b.txt");
   EXPECT_EQ(3u, stand->segment);
   EXPECT_EQ(17u, stand->offset);
-  EXPECT_TRUE(answerer.requests()[0].starts_with("POST /api/v1/attempts/run-1/2/logs?name=a%2Fb.txt&segment=3&offset=0&seal=true "));
+  EXPECT_TRUE(answerer.requests()[0].starts_with(
+      "POST /api/v1/attempts/run-1/2/logs?name=a%2Fb.txt&segment=3&offset=0&seal=true "));
   EXPECT_TRUE(answerer.requests()[0].ends_with("\r\n\r\nhello"));
 }
 
 TEST(HttpLink, ListensUntilTheServerWantsAStop) {
   auto chunk = [](std::string_view text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); };
-  Answerer answerer({"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk("{\"desired\":\"run\"}\n") + chunk("\n") +
-                     chunk("{\"desired\":\"stop\",") + chunk("\"reason\":\"preempted\"}\n")});
+  Answerer answerer({"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk("{\"desired\":\"run\"}\n") +
+                     chunk("\n") + chunk("{\"desired\":\"stop\",") + chunk("\"reason\":\"preempted\"}\n")});
   std::vector<Desired> heard;
   EXPECT_TRUE(link_to(answerer)->watch([&](Desired desired) {
     heard.push_back(desired);
@@ -125,7 +129,9 @@ TEST(HttpLink, UploadsALargeFileFromWhereTheServerStands) {
   auto path = std::filesystem::path(testing::TempDir()) / fmt::format("large-{}", ::getpid());
   sys::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   ASSERT_EQ(10'000, ::write(file.get(), bytes.data(), bytes.size()));
-  Answerer answerer({answer(409, R"({"code":"conflict","message":"go on at 4000","field":"offset"})", "lathe-offset: 4000\r\n"), answer(201, "{}")});
+  Answerer answerer(
+      {answer(409, R"({"code":"conflict","message":"go on at 4000","field":"offset"})", "lathe-offset: 4000\r\n"),
+       answer(201, "{}")});
   EXPECT_TRUE(link_to(answerer)->upload_file(base::sha256(bytes), bytes.size(), file.get()));
   EXPECT_NE(std::string::npos, answerer.requests()[1].find("?offset=4000&size=10000 "));
   std::filesystem::remove(path);

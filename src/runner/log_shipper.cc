@@ -29,8 +29,9 @@ bool LogShipper::is_behind() const {
 base::Result<std::uint64_t> LogShipper::size_of(std::uint64_t segment) const {
   LogStand end = log_.end();
   if (segment == end.segment) return end.offset;
-  struct stat status {};
-  if (::stat(log_.segment_path(segment).c_str(), &status) != 0) return base::fail(base::errno_error(errno, "reading the log in the spool"));
+  struct stat status{};
+  if (::stat(log_.segment_path(segment).c_str(), &status) != 0)
+    return base::fail(base::errno_error(errno, "reading the log in the spool"));
   return static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -87,12 +88,18 @@ base::Result<void> LogShipper::resume(ServerLink& link) {
 }
 
 ShipperThread::ShipperThread(LogShipper& shipper, ServerLink& link, Inbox& inbox, BackoffLimits limits)
-    : shipper_(shipper), link_(link), inbox_(inbox), limits_(limits), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+    : shipper_(shipper),
+      link_(link),
+      inbox_(inbox),
+      limits_(limits),
+      stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { run(); }) {}
 
 void ShipperThread::nudge() {
   // Empty on purpose: a waiter that has just found nothing holds the lock until it sleeps.
-  { std::lock_guard lock(mutex_); }
+  {
+    std::lock_guard lock(mutex_);
+  }
   wake_.notify_one();
 }
 

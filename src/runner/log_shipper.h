@@ -24,8 +24,8 @@ class LogShipper {
   bool has_more(bool last) const;
   // Whether a whole piece waits to be sent: no reason to let more gather.
   bool is_behind() const;
-  // Sends one piece (bytes: at most 1 MiB; linked: the size of the segment now). A server that stands elsewhere (it lost
-  // unsynced bytes in a power cut) is asked where; then unavailable: try again, from there.
+  // Sends one piece (bytes: at most 1 MiB; linked: the size of the segment now). A server that stands elsewhere (it
+  // lost unsynced bytes in a power cut) is asked where; then unavailable: try again, from there.
   base::Result<void> ship(ServerLink& link, bool last);
   // Goes on where the server stands; for a spool that another runner began to ship.
   base::Result<void> resume(ServerLink& link);

@@ -89,7 +89,8 @@ class ServerLink {
   virtual base::Result<void> finish(const FinishReport& report) = 0;
 
   virtual base::Result<std::string> fetch_tree(const base::Digest& digest) = 0;
-  virtual base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) = 0;
+  virtual base::Result<void> fetch_pack(const base::Digest& tree,
+                                        const std::function<base::Result<void>(std::string_view)>& sink) = 0;
 
   // From another thread: the call that waits, or the next one that would, returns Error(cancelled).
   virtual void interrupt() = 0;

@@ -30,8 +30,12 @@ base::Result<sys::Fd> write_new(const fs::path& path, std::string_view text) {
 }
 
 std::string format_header(const SpoolHeader& header) {
-  return json::serialize(json::object{{"format", header.format}, {"run", header.run}, {"attempt", header.attempt},
-                                      {"node", header.node}, {"token", header.token}}) + "\n";
+  return json::serialize(json::object{{"format", header.format},
+                                      {"run", header.run},
+                                      {"attempt", header.attempt},
+                                      {"node", header.node},
+                                      {"token", header.token}}) +
+         "\n";
 }
 
 // Whole and locked before it has its name: whoever finds it may rely on both.
@@ -49,9 +53,10 @@ base::Result<SpoolHeader> parse_header(std::string_view text) {
     SpoolHeader header;
     header.format = object.at("format").to_number<int>();
     if (header.format > kSpoolFormat)
-      return base::fail(base::Error(base::Code::unsupported, fmt::format("the spool has format {}, this version reads up to {}",
-                                                                         header.format, kSpoolFormat))
-                            .hint("adopt it with the version of lathe that wrote it, or a later one"));
+      return base::fail(
+          base::Error(base::Code::unsupported,
+                      fmt::format("the spool has format {}, this version reads up to {}", header.format, kSpoolFormat))
+              .hint("adopt it with the version of lathe that wrote it, or a later one"));
     header.run = std::string(object.at("run").as_string());
     header.attempt = object.at("attempt").to_number<int>();
     header.node = object.at("node").to_number<int>();
@@ -100,7 +105,8 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (::flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() > deadline)
-      return base::fail(base::Error(base::Code::unavailable, "the runner of this spool, or a process of its run, still lives"));
+      return base::fail(
+          base::Error(base::Code::unavailable, "the runner of this spool, or a process of its run, still lives"));
     pause(std::chrono::milliseconds(20), -1);
   }
   LATHE_TRY(std::string text, sys::read_small_file(spool.folder_ / kHeader));
@@ -145,7 +151,7 @@ base::Result<std::optional<model::ExitRecord>> Spool::read_exit() const {
 
 void Spool::release_reserve() {
   sys::Fd exit(::open((folder_ / kExit).c_str(), O_WRONLY | O_CLOEXEC));
-  struct stat status {};
+  struct stat status{};
   // To the size that it has: blocks behind the end go back to the file system.
   if (exit && ::fstat(exit.get(), &status) == 0) (void)!::ftruncate(exit.get(), status.st_size);
 }
