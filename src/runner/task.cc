@@ -47,7 +47,6 @@ class Task {
     }
     order_ = std::move(*claimed);
     claimed_at_ = sys::boot_time();
-    LATHE_TRY_VOID(spool_.write_order(order_));
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes));
     LogShipper shipper(log, order_.log_name);
@@ -94,6 +93,8 @@ class Task {
   }
 
   base::Result<sys::SpawnRequest> prepare() {
+    LATHE_TRY_VOID(
+        spool_.write_order(order_));  // before anything is started: an adopter without it knows that nothing was
     if (order_.snapshot) LATHE_TRY_VOID(deliver_snapshot());
     LATHE_TRY_VOID(make_run_folder());
     prepared_ = true;

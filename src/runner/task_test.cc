@@ -109,7 +109,9 @@ TEST_F(TaskTest, KeepsMemoryBoundedForALongLineWithoutEnd) {
   auto ended = run();
   EXPECT_EQ(0, ended.code());
   EXPECT_EQ(std::size_t{64 << 20}, server_.log().size());
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // their own memory would be measured
   EXPECT_LT(ended.usage.ru_maxrss, 48 * 1024) << "KiB of the runner";
+#endif
 }
 
 TEST_F(TaskTest, ShowsTheFirstLineWhileTheScriptRuns) {
