@@ -40,15 +40,19 @@ class SnapshotTest : public ::testing::Test {
     EXPECT_FALSE(snapshot);
     return snapshot ? base::Error(base::Code::internal, "not refused") : snapshot.error();
   }
+  static bool earlier(const timespec& a, const timespec& b) { return std::pair(a.tv_sec, a.tv_nsec) < std::pair(b.tv_sec, b.tv_nsec); }
   // So that nothing is younger than the snapshot: the cache trusts it.
   void age_everything() {
-    for (const auto& entry : fs::recursive_directory_iterator(source_.path())) testing::set_modified(entry.path(), 1'500'000'000);
-    auto ticks = [] {
-      timespec now{};
-      ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of the change times
-      return std::pair(now.tv_sec, now.tv_nsec);
-    };
-    for (auto start = ticks(); ticks() == start;) std::this_thread::yield();
+    timespec last{}, now{};
+    for (const auto& entry : fs::recursive_directory_iterator(source_.path())) {
+      testing::set_modified(entry.path(), 1'500'000'000);
+      struct stat st {};
+      ::lstat(entry.path().c_str(), &st);
+      last = std::max(last, st.st_ctim, earlier);
+    }
+    // The clock that a snapshot compares change times with ticks slowly: wait until it has passed them.
+    do ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    while (!earlier(last, now));
   }
 };
 
