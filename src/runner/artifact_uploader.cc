@@ -62,12 +62,27 @@ base::Result<void> ArtifactUploader::upload(ServerLink& link, std::span<const st
 
 base::Result<void> ArtifactUploader::flush(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped) {
   if (!batch.empty()) LATHE_TRY_VOID(send_missing(link, batch, skipped));
-  if (batch.empty()) return {};
+  if (!batch.empty()) LATHE_TRY_VOID(name_files(link, batch, skipped));
+  batch.clear();
+  return {};
+}
+
+base::Result<void> ArtifactUploader::name_files(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped) {
   std::vector<Artifact> artifacts;
   for (const auto& pending : batch) artifacts.push_back(pending.artifact);
-  LATHE_TRY_VOID(link.put_artifacts(artifacts));
-  for (auto& pending : batch) uploaded_[pending.artifact.path] = pending.stamp;
-  batch.clear();
+  auto put = link.put_artifacts(artifacts);
+  if (put || put.error().code() != base::Code::invalid) {
+    for (auto& pending : batch)
+      if (put) uploaded_[pending.artifact.path] = pending.stamp;
+    return put;
+  }
+  // A script may name its files as it likes; one name that the server does not take must not cost the others.
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    auto one = link.put_artifacts(std::span(artifacts).subspan(i, 1));
+    if (!one && one.error().code() != base::Code::invalid) return one;
+    if (!one) skipped.push_back(batch[i].artifact.path + ": " + one.error().message());
+    uploaded_[batch[i].artifact.path] = batch[i].stamp;  // not again, either way
+  }
   return {};
 }
 

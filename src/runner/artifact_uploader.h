@@ -33,6 +33,7 @@ class ArtifactUploader {
   };
   base::Result<Pending> read(const std::string& path) const;
   base::Result<void> flush(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped);
+  base::Result<void> name_files(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped);
   base::Result<void> send_missing(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped);
 
   const RunFolder& folder_;

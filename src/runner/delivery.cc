@@ -52,9 +52,11 @@ class Delivery {
     });
     if (!uploaded && must_stop(uploaded.error())) return uploaded;
     if (!uploaded) problems.push_back(uploaded.error().text());  // refused for good: the run still ends, and says so
-    const bool last = look + 1 == kLooks || problems.empty() || !uploaded;
-    if (last) skipped.insert(skipped.end(), problems.begin(), problems.end());
-    changed = last ? std::vector<std::string>() : parcel_.uploader->changed(changed);
+    changed = parcel_.uploader->changed(changed);
+    if (changed.empty() || problems.empty() || !uploaded || look + 1 == kLooks) {
+      skipped.insert(skipped.end(), problems.begin(), problems.end());
+      changed.clear();
+    }
     return {};
   }
 

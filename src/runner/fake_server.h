@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "runner/server_link.h"
 #include "sys/fd.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 
@@ -26,7 +27,7 @@ class FakeServer {
     for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose"}) std::filesystem::create_directories(root_ / name);
   }
 
-  void set_order(const Order& order) { write("order.json", format_order(order)); }
+  void set_order(const Order& order) { write("order.json", wire::encode_order(order)); }
   // "down", "fenced", "no-links".
   void turn_on(const std::string& name) { write("switches/" + name, ""); }
   void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
@@ -48,7 +49,7 @@ class FakeServer {
   }
   std::optional<model::ExitRecord> exit() const {
     auto text = read("exit.json");
-    return text.empty() ? std::nullopt : std::optional(parse_exit(text).value());
+    return text.empty() ? std::nullopt : std::optional(wire::decode_exit(text).value());
   }
   LogTotals reported_log() const {
     LogTotals totals;
@@ -95,7 +96,7 @@ class FakeLink : public ServerLink {
   FakeLink(const FakeServer& server, std::filesystem::path spool) : server_(server), spool_(std::move(spool)) {}
 
   base::Result<Order> claim() override {
-    return call<Order>("claim", [&] { return parse_order(server_.read("order.json")); });
+    return call<Order>("claim", [&] { return wire::decode_order(server_.read("order.json")); });
   }
 
   base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
@@ -118,7 +119,7 @@ class FakeLink : public ServerLink {
   base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
     return call<std::uint64_t>("append_log", [&]() -> base::Result<std::uint64_t> {
       std::uint64_t size = server_.size_of(piece.segment);
-      if (piece.offset > size) return size;
+      if (piece.offset > size || piece.segment > server_.sealed()) return base::fail(base::Code::conflict, "that would leave a hole");
       std::string_view fresh = piece.bytes.substr(std::min<std::uint64_t>(piece.bytes.size(), size - piece.offset));
       auto path = server_.root_ / "logs" / std::to_string(piece.segment);
       std::ofstream(path, std::ios::binary | std::ios::app).flush();
@@ -168,7 +169,8 @@ class FakeLink : public ServerLink {
   base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
     return call<void>("put_artifacts", [&]() -> base::Result<void> {
       for (const auto& artifact : artifacts) {
-        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex())) return base::fail(base::Code::invalid, "no such blob");
+        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex())) return base::fail(base::Code::not_found, "no such blob");
+        if (!base::is_valid_utf8(artifact.path)) return base::fail(base::Code::invalid, "a path is UTF-8");
         std::string name = artifact.path;
         std::replace(name.begin(), name.end(), '/', '@');
         server_.write("artifacts/" + name, artifact.digest.hex());
@@ -185,7 +187,7 @@ class FakeLink : public ServerLink {
     return call<void>("finish", [&]() -> base::Result<void> {
       if (server_.exit()) return {};  // the first one counts
       server_.write("log-totals", fmt::format("{} {}", report.log.segments, report.log.size));
-      server_.write("exit.json", format_exit(report.exit));
+      server_.write("exit.json", wire::encode_exit(report.exit));
       return {};
     });
   }

@@ -146,11 +146,22 @@ TEST_F(FaultTest, KilledRunnerLosesNothingThatItsScriptHadWritten) {
   EXPECT_TRUE(server_.log() == counted_lines(20000)) << "what was in the pipe is in the log";
 }
 
+TEST_F(FaultTest, ServerThatLostItsTailIsSentItAgain) {
+  server_.turn_on("no-links");
+  set_script("seq 1 500; until [ -e go ]; do sleep 0.01; done; echo end");
+  pid_t runner = start_runner();
+  ASSERT_TRUE(eventually([&] { return server_.log() == counted_lines(500); }));
+  std::ofstream(root_ / "server/logs/0.size") << 100;  // as after a power cut
+  std::ofstream(work_ / "run/go") << "";
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_TRUE(server_.log() == counted_lines(500) + "end\n");
+}
+
 TEST_F(FaultTest, AdoptingWaitsForARunnerThatLives) {
   set_script("until [ -e go ]; do sleep 0.01; done; exit 4");
   pid_t runner = start_runner();
   ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "run/outputs"); }));
-  auto adopted = adopt_spool({.spool = work_ / "spool", .patience = std::chrono::milliseconds(50), .backoff = quick_},
+  auto adopted = adopt_spool({.spool = work_, .patience = std::chrono::milliseconds(50), .backoff = quick_},
                              [](const SpoolHeader&) { return std::unique_ptr<ServerLink>(); });
   ASSERT_FALSE(adopted);
   EXPECT_EQ(base::Code::unavailable, adopted.error().code());

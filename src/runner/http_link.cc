@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "base/strings.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 namespace {
@@ -40,8 +41,6 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-json::value exit_value(const model::ExitRecord& exit) { return json::parse(format_exit(exit)); }
-
 class HttpLink : public ServerLink {
  public:
   HttpLink(const std::string& url, const SpoolHeader& header, std::string version)
@@ -51,7 +50,7 @@ class HttpLink : public ServerLink {
   base::Result<Order> claim() override {
     json::object body{{"node", node_}, {"runner_version", version_}, {"host", host_name()}, {"pid", ::getpid()}};
     LATHE_TRY(auto response, post("/claim", body));
-    return parse_order(response.body);
+    return wire::decode_order(response.body);
   }
 
   base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
@@ -71,7 +70,7 @@ class HttpLink : public ServerLink {
       }
       return {};
     };
-    auto response = client_.download(fmt::format("{}/watch?node={}", prefix_, node_), sink, {}, true);
+    auto response = client_.download(prefix_ + "/watch", sink, {}, true);
     if (ended) return {};
     return done(std::move(response));
   }
@@ -91,19 +90,15 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
-    auto target = fmt::format("{}/logs?node={}&name={}&segment={}&offset={}&seal={}", prefix_, node_, net::encode_segment(piece.name),
+    auto target = fmt::format("{}/logs?name={}&segment={}&offset={}&seal={}", prefix_, net::encode_segment(piece.name),
                               piece.segment, piece.offset, piece.seal);
-    LATHE_TRY(auto response, client_.request("POST", target, piece.bytes, "application/octet-stream"));
-    // A hole: the header says where the server stands.
-    if (auto stands = response.headers.find("lathe-offset"); response.status == 409 && stands != response.headers.end())
-      return base::parse_u64(stands->second).value_or(0);
-    if (response.status >= 400) return base::fail(response.error());
+    LATHE_TRY(auto response, good(client_.request("POST", target, piece.bytes, "application/octet-stream")));
     LATHE_TRY(json::object object, to_object(response));
     return number(object, "size");
   }
 
   base::Result<void> link_log(const LogNotice& notice) override {
-    return done(post("/logs/linked", {{"node", node_}, {"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
+    return done(post("/logs/linked", {{"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
   }
 
   base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) override {
@@ -151,17 +146,17 @@ class HttpLink : public ServerLink {
     json::array files;
     for (const auto& artifact : artifacts)
       files.push_back(json::object{{"path", artifact.path}, {"digest", artifact.digest.hex()}, {"size", artifact.size}, {"executable", artifact.executable}});
-    return done(post("/artifacts", {{"node", node_}, {"files", std::move(files)}}));
+    return done(post("/artifacts", {{"files", std::move(files)}}));
   }
 
   base::Result<void> report_finalizing(const model::ExitRecord& exit) override {
-    return done(post("/state", {{"node", node_}, {"state", "finalizing"}, {"exit", exit_value(exit)}}));
+    return done(post("/state", {{"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
   }
 
   base::Result<void> finish(const FinishReport& report) override {
     json::object logs;
     if (report.log.size > 0) logs[report.log_name] = json::object{{"segments", report.log.segments}, {"size", report.log.size}};
-    return done(post("/finish", {{"node", node_}, {"exit", exit_value(report.exit)}, {"logs", std::move(logs)}}));
+    return done(post("/finish", {{"node", node_}, {"exit", wire::exit_json(report.exit)}, {"logs", std::move(logs)}}));
   }
 
   base::Result<std::string> fetch_tree(const base::Digest& digest) override {

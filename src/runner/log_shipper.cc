@@ -41,6 +41,13 @@ void LogShipper::sealed() {
 }
 
 base::Result<void> LogShipper::ship(ServerLink& link, bool last) {
+  auto shipped = ship_piece(link, last);
+  if (shipped || shipped.error().code() != base::Code::conflict) return shipped;
+  LATHE_TRY_VOID(resume(link));
+  return base::fail(base::Code::unavailable, "{}", shipped.error().message());
+}
+
+base::Result<void> LogShipper::ship_piece(ServerLink& link, bool last) {
   const bool seal = segment_ < log_.end().segment || last;
   LATHE_TRY(const std::uint64_t size, size_of(segment_));
   if (!linked_) return ship_bytes(link, size, seal);
@@ -66,7 +73,7 @@ base::Result<void> LogShipper::ship_bytes(ServerLink& link, std::uint64_t size, 
   bytes.resize(static_cast<std::size_t>(n));
   const bool reaches_end = offset_ + bytes.size() >= size;
   LATHE_TRY(const std::uint64_t there, link.append_log({name_, segment_, offset_, bytes, seal && reaches_end}));
-  offset_ = std::min(there, size);  // less than before when the server lost unsynced bytes in a crash: they go again
+  offset_ = std::min(there, size);
   if (seal && reaches_end && offset_ == size) sealed();
   return {};
 }

@@ -28,7 +28,7 @@ class RunnerTest : public testing::Test {
 
   static Order make_order() {
     Order order;
-    order.run = "run-1";
+    order.run.value = "run-1";
     order.attempt = 1;
     order.experiment = "exp";
     order.workspace = "ws";
@@ -47,7 +47,7 @@ class RunnerTest : public testing::Test {
   pid_t start_runner() {
     server_.set_order(order_);
     return fork_and_run([this] {
-      TaskOptions options{.work = work_, .header = {.run = order_.run, .attempt = 1, .node = 0, .token = "secret-token"},
+      TaskOptions options{.work = work_, .header = {.run = order_.run.value, .attempt = 1, .node = 0, .token = "secret-token"},
                           .url = "http://127.0.0.1:1", .backoff = quick_, .deliver_snapshot = snapshot_};
       return run_task(options, link_factory());
     });

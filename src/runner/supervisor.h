@@ -16,7 +16,6 @@
 #include "runner/live_uploader.h"
 #include "runner/log_shipper.h"
 #include "runner/log_spool.h"
-#include "runner/order.h"
 #include "runner/retry.h"
 #include "runner/usage_meter.h"
 #include "runner/watcher.h"

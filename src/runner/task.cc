@@ -49,7 +49,7 @@ class Task {
     claimed_at_ = sys::boot_time();
     LATHE_TRY_VOID(spool_.write_order(order_));
     auto program = prepare();
-    LogSpool log(spool_.folder(), order_.segment_bytes);
+    LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes));
     LogShipper shipper(log, order_.log_name);
     LATHE_TRY(RunFolder folder, RunFolder::open(spool_.run_folder()));
     ArtifactUploader uploader(folder);
@@ -96,8 +96,8 @@ class Task {
     launch::LaunchInput input{
         .command = order_.command, .interpreter = realised.interpreter, .inherited = launch::inherited_environment(),
         .environment = std::move(realised.variables),
-        .identity = {order_.run, order_.experiment, order_.workspace, order_.subscription_id, order_.resource_group, options_.url,
-                     options_.header.token, order_.token_expiry},
+        .identity = {order_.run.value, order_.experiment, order_.workspace, order_.subscription_id, order_.resource_group, options_.url,
+                     options_.header.token, order_.token_expiry ? base::format_utc(*order_.token_expiry) : std::string()},
         .slice = order_.slice, .machine_has_gpu = sys::machine_may_have_gpu(), .directory = spool_.run_folder()};
     LATHE_TRY(launch::ProcessSpec spec, launch::PlainLauncher().prepare(input));
     sys::SpawnRequest program;
@@ -179,7 +179,7 @@ base::Result<void> adopt_spool(const AdoptOptions& options, const std::function<
     LATHE_TRY_VOID(spool.write_exit(*exit));
   }
   auto link = make_link(spool.header());
-  LogSpool log(spool.folder(), order ? order->segment_bytes : Order().segment_bytes);
+  LogSpool log(spool.folder(), static_cast<std::uint64_t>(order.value_or(Order()).segment_bytes));
   LogShipper shipper(log, order ? order->log_name : "");
   auto folder = RunFolder::open(spool.run_folder());
   std::optional<ArtifactUploader> uploader;

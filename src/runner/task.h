@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "runner/order.h"
 #include "runner/retry.h"
 #include "runner/server_link.h"
 #include "runner/spool.h"

@@ -229,6 +229,14 @@ TEST_F(TaskTest, FollowsLinksThatStayInsideAndSkipsOthersWithALine) {
   EXPECT_EQ(server_.log().size(), server_.reported_log().size);
 }
 
+TEST_F(TaskTest, OneOutputWithANameThatTheServerRefusesDoesNotCostTheOthers) {
+  set_script("echo good > outputs/good; printf bad > \"$(printf 'outputs/\\377')\"; echo fine > outputs/zfine");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("good\n", server_.artifact("outputs/good"));
+  EXPECT_EQ("fine\n", server_.artifact("outputs/zfine"));
+  EXPECT_NE(std::string::npos, server_.log().find("[lathe: not kept: outputs/\\xff: a path is UTF-8]")) << server_.log();
+}
+
 TEST_F(TaskTest, DeliversASnapshotBeforeTheScriptStarts) {
   snapshot_ = [](ServerLink&, const base::Digest&, const std::filesystem::path& folder, const auto&) -> base::Result<void> {
     std::ofstream(folder / "train.sh") << "echo trained; ls\n";
