@@ -1,6 +1,5 @@
 #include "cli/blob_upload.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,7 +20,7 @@ constexpr std::size_t kPackBlobs = 20'000;
 
 class Uploader {
  public:
-  Uploader(ApiClient& api, const std::vector<BlobToSend>& blobs) : api_(api) {
+  Uploader(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open) : api_(api), open_(open) {
     for (const auto& blob : blobs) wanted_.emplace(blob.digest, &blob);
   }
 
@@ -83,49 +82,46 @@ class Uploader {
   }
 
   base::Result<void> send_some() {
-    std::vector<const BlobToSend*> pack;
+    std::vector<cas::BlobInfo> pack;
     std::uint64_t bytes = 0;
     for (const auto* blob : missing_) {
       if (blob->size >= kLarge) continue;
       if (pack.size() == kPackBlobs || (!pack.empty() && bytes + blob->size > kPackBytes)) break;
-      pack.push_back(blob);
+      pack.push_back(*blob);
       bytes += blob->size;
     }
     return pack.empty() ? send_large(**missing_.begin()) : send_pack(pack, bytes);
   }
 
-  base::Result<void> send_pack(const std::vector<const BlobToSend*>& pack, std::uint64_t bytes) {
-    PackSource source(pack);
+  base::Result<void> send_pack(const std::vector<cas::BlobInfo>& pack, std::uint64_t bytes) {
+    cas::PackEncoder encoder(pack, open_);
     LATHE_TRY_VOID(api_.exchange_once([&](net::HttpClient& http) {
-      return http.upload("POST", api_path({"blobs", "pack"}), source.length(), [&](char* buffer, std::size_t size) {
-        auto n = source.read(buffer, size);
+      return http.upload("POST", api_path({"blobs", "pack"}), encoder.total_bytes(), [&](char* buffer, std::size_t size) {
+        auto n = encoder.read({buffer, size});
         if (n) progress_->add(*n);
         return n;
       }, "application/octet-stream");
     }));
-    for (const auto* blob : pack) missing_.erase(blob);
+    for (const auto& blob : pack) missing_.erase(wanted_.at(blob.digest));
     count(pack.size(), bytes);
     return {};
   }
 
-  base::Result<void> send_large(const BlobToSend& blob) {
+  base::Result<void> send_large(const cas::BlobInfo& blob) {
     std::uint64_t offset = partial_[blob.digest];
-    int fd = ::open(blob.file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return base::fail(base::errno_error(errno, blob.file.string()));
+    LATHE_TRY(auto file, open_(blob));
     auto target = fmt::format("{}?offset={}&size={}", api_path({"blobs", blob.digest.hex()}), offset, blob.size);
-    auto at = static_cast<off_t>(offset);
+    std::uint64_t at = offset;
     auto sent = api_.exchange_once([&](net::HttpClient& http) {
       return http.upload("PUT", target, blob.size - offset, [&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
-        auto wanted = std::min<std::uint64_t>(size, blob.size - static_cast<std::uint64_t>(at));
-        ssize_t n = ::pread(fd, buffer, wanted, at);
-        if (n < 0) return base::fail(base::errno_error(errno, blob.file.string()));
-        if (n == 0 && wanted > 0) return base::fail(base::Code::conflict, "{} changed while it was being sent", blob.file.string());
-        at += n;
+        ssize_t n = ::pread(file.fd(), buffer, std::min<std::uint64_t>(size, blob.size - at), static_cast<off_t>(at));
+        if (n < 0) return base::fail(base::errno_error(errno, "reading a large file"));
+        if (n == 0 && at < blob.size) return base::fail(base::Code::conflict, "a file changed while it was being sent");
+        at += static_cast<std::uint64_t>(n);
         progress_->add(static_cast<std::uint64_t>(n));
         return static_cast<std::size_t>(n);
       }, "application/octet-stream");
     });
-    ::close(fd);
     // Another upload moved the partial on: ask where it stands, like after a broken connection.
     if (!sent && sent.error().field() == "offset")
       return base::fail(base::Error(base::Code::unavailable, sent.error().message()));
@@ -138,8 +134,9 @@ class Uploader {
   void count(std::uint64_t blobs, std::uint64_t bytes) { summary_.sent_blobs += blobs, summary_.sent_bytes += bytes; }
 
   ApiClient& api_;
-  std::map<base::Digest, const BlobToSend*> wanted_;
-  std::set<const BlobToSend*> missing_;
+  const cas::BlobOpener& open_;
+  std::map<base::Digest, const cas::BlobInfo*> wanted_;
+  std::set<const cas::BlobInfo*> missing_;
   std::map<base::Digest, std::uint64_t> partial_;
   UploadSummary summary_;
   Progress* progress_ = nullptr;
@@ -147,8 +144,8 @@ class Uploader {
 
 }  // namespace
 
-base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<BlobToSend>& blobs) {
-  return Uploader(api, blobs).run();
+base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open) {
+  return Uploader(api, blobs, open).run();
 }
 
 }  // namespace lathe::cli

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cas/pack.h"
 #include "cli/api_client.h"
-#include "cli/pack_source.h"
 
 namespace lathe::cli {
 
@@ -15,6 +15,7 @@ struct UploadSummary {
   std::uint64_t sent_blobs = 0, sent_bytes = 0;
 };
 
-base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<BlobToSend>& blobs);
+// `open` gives the bytes of a blob, possibly several times.
+base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open);
 
 }  // namespace lathe::cli

@@ -173,6 +173,8 @@ TEST(ExitCodes, CoverEveryCodeOfTheErrorTable) {
     int status = base::exit_status(static_cast<base::Code>(i));
     EXPECT_TRUE(std::ranges::any_of(exit_codes(), [&](const ExitCode& row) { return row.status == status; })) << status;
   }
+  auto operations = read_small_file(LATHE_SOURCE_DIR "/docs/user/operations.md").value();
+  for (const auto& row : exit_codes()) EXPECT_THAT(operations, HasSubstr(fmt::format("\n| {} | ", row.status)));
   EXPECT_EQ(exit_for_run("Completed"), 0);
   EXPECT_EQ(exit_for_run("Failed"), 20);
   EXPECT_EQ(exit_for_run("Canceled"), 21);

@@ -7,7 +7,6 @@
 #include "cli/event_stream.h"
 #include "cli/folder_copy.h"
 #include "cli/json.h"
-#include "cli/pack_source.h"
 #include "cli/table.h"
 
 namespace lathe::cli {
@@ -68,49 +67,6 @@ class FilesTest : public ::testing::Test {
     return "blobs/" + hex.substr(0, 2) + "/" + hex.substr(2);
   }
 };
-
-std::string read_all(PackSource& source, std::size_t piece) {
-  std::string out, buffer(piece, '\0');
-  for (;;) {
-    auto n = source.read(buffer.data(), buffer.size());
-    EXPECT_TRUE(n) << n.error().text();
-    if (!n || *n == 0) return out;
-    out.append(buffer, 0, *n);
-  }
-}
-
-std::string frame(std::string_view text) {
-  auto digest = base::sha256(text);
-  std::string out(reinterpret_cast<const char*>(digest.bytes.data()), 32);
-  out += static_cast<char>(text.size());
-  return out.append(7, '\0').append(text);
-}
-
-TEST_F(FilesTest, APackHoldsEachBlobInItsFrameAndEndsWithZeros) {
-  std::vector<BlobToSend> blobs(3);
-  blobs[0] = {.digest = base::sha256("hello"), .size = 5, .file = write("a", "hello"), .bytes = {}};
-  blobs[1] = {.digest = base::sha256(""), .size = 0, .file = write("b", ""), .bytes = {}};
-  blobs[2] = {.digest = base::sha256("memory"), .size = 6, .file = {}, .bytes = "memory"};
-  std::vector<const BlobToSend*> pointers{&blobs[0], &blobs[1], &blobs[2]};
-  std::string expected = frame("hello") + frame("") + frame("memory") + std::string(40, '\0');
-  for (std::size_t piece : {1, 7, 4096}) {
-    PackSource source(pointers);
-    EXPECT_EQ(source.length(), expected.size());
-    EXPECT_EQ(read_all(source, piece), expected);
-  }
-}
-
-TEST_F(FilesTest, AFileThatChangedItsSizeIsNotSent) {
-  for (std::uint64_t declared : {4u, 6u}) {
-    BlobToSend blob{.digest = base::sha256("hello"), .size = declared, .file = write("a", "hello"), .bytes = {}};
-    std::vector<const BlobToSend*> pointers{&blob};
-    PackSource source(pointers);
-    std::string buffer(4096, '\0');
-    auto n = source.read(buffer.data(), buffer.size());
-    ASSERT_FALSE(n);
-    EXPECT_EQ(n.error().code(), base::Code::conflict);
-  }
-}
 
 TEST_F(FilesTest, BlobsAreCopiedOnceAndADamagedOneIsFoundOnTheWayBack) {
   write("from/" + blob_name("one"), "one");

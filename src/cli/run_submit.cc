@@ -108,7 +108,7 @@ base::Result<void> add_limits(const Call& call, json::object& body) {
 base::Result<void> add_snapshot(Call& call, json::object& body) {
   auto source = call.arguments.find("source");
   if (!source && !call.arguments.has("script")) return {};
-  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), source.value_or("."), call.settings.cache));
+  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), source.value_or(".")));
   say("snapshot: {} files, {}, sent {}", snapshot.files, base::human_bytes(snapshot.bytes), base::human_bytes(snapshot.sent_bytes));
   body["snapshot"] = snapshot.digest.hex();
   return {};

@@ -29,12 +29,6 @@ base::Result<fs::path> default_state(const Surroundings& surroundings) {
   return base::fail(base::Error(base::Code::invalid, "there is no HOME, so the state folder is unknown").hint("give --state DIR"));
 }
 
-fs::path cache_folder(const Surroundings& surroundings, const fs::path& state) {
-  if (auto xdg = variable(surroundings, "XDG_CACHE_HOME")) return fs::path(*xdg) / "lathe";
-  if (auto home = variable(surroundings, "HOME")) return fs::path(*home) / ".cache/lathe";
-  return state / "cache";
-}
-
 std::optional<WorkspaceConfig> read_config(const fs::path& file) {
   auto text = read_small_file(file);
   auto value = text ? parse_json(*text, file.string()) : base::Result<json::value>(json::value());
@@ -64,7 +58,7 @@ std::string address_of(const ServerFile& server) {
 
 Surroundings real_surroundings() {
   Surroundings out;
-  for (const char* name : {"LATHE_STATE", "LATHE_SERVER", "LATHE_TOKEN_FILE", "XDG_STATE_HOME", "XDG_CACHE_HOME", "HOME", "PATH"})
+  for (const char* name : {"LATHE_STATE", "LATHE_SERVER", "LATHE_TOKEN_FILE", "XDG_STATE_HOME", "HOME", "PATH"})
     if (const char* value = std::getenv(name)) out.variables[name] = value;
   std::error_code ignored;
   out.folder = fs::current_path(ignored);
@@ -114,7 +108,6 @@ base::Result<Settings> make_settings(const Arguments& arguments, const Surroundi
     LATHE_TRY(out.state, default_state(surroundings));
   }
   out.state = out.state.lexically_normal();
-  out.cache = cache_folder(surroundings, out.state);
   if (server) out.server = *server;
   out.token_file = token_file ? surroundings.folder / *token_file : out.state / "token";
   if (out.config) out.workspace = out.config->workspace;

@@ -36,7 +36,6 @@ std::string workspace_config_text(const WorkspaceConfig& config);
 
 struct Settings {
   std::filesystem::path state;
-  std::filesystem::path cache;  // of this user; may be lost at any time
   std::string server;  // empty: server.json in the state folder tells
   std::filesystem::path token_file;
   std::string workspace = "default";

@@ -15,8 +15,7 @@ struct UploadedSnapshot {
   std::uint64_t files = 0, bytes = 0, sent_bytes = 0;
 };
 
-// `cache_folder` keeps the stat cache, so that an unchanged folder is not read again.
-base::Result<UploadedSnapshot> upload_snapshot(ApiClient& api, const std::filesystem::path& folder,
-                                               const std::filesystem::path& cache_folder);
+// A stat cache in the user's cache folder spares reading an unchanged folder again.
+base::Result<UploadedSnapshot> upload_snapshot(ApiClient& api, const std::filesystem::path& folder);
 
 }  // namespace lathe::cli

@@ -13,7 +13,7 @@ constexpr std::array kFields{Column{"snapshot", "/snapshot"}, Column{"files", "/
                              Column{"bytes", "/bytes", Shown::bytes}, Column{"sent", "/sent_bytes", Shown::bytes}};
 
 base::Result<int> put(Call& call) {
-  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), call.argument(0), call.settings.cache));
+  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), call.argument(0)));
   json::object out{{"snapshot", snapshot.digest.hex()},
                    {"files", snapshot.files},
                    {"bytes", snapshot.bytes},

@@ -31,8 +31,9 @@ std::optional<std::string> end_of_prefix(std::string_view prefix) {
 void upsert(Connection& connection, std::int64_t run, std::span<const Artifact> files) {
   for (const Artifact& file : files) {
     connection
-        .prepare("INSERT OR REPLACE INTO artifacts (run, path, digest, size, executable, attempt, updated)"
-                 " VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .prepare(
+            "INSERT OR REPLACE INTO artifacts (run, path, digest, size, executable, attempt, updated)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)")
         .bind_all(run, file.path, file.digest, file.size, file.executable, file.attempt, file.updated)
         .run();
   }
@@ -50,9 +51,8 @@ Page<Artifact> list(Connection& connection, std::int64_t run, std::string_view p
   const std::string scope = fmt::format("artifacts\n{}\n{}", run, prefix);
   const std::string after = cursor.empty() ? std::string() : read_cursor(scope, cursor);
   const auto end = end_of_prefix(prefix);
-  Statement row = connection.prepare(
-      fmt::format("{} WHERE run = ? AND path >= ? AND path > ? {} ORDER BY path LIMIT ?", kSelect,
-                  end ? "AND path < ?" : ""));
+  Statement row = connection.prepare(fmt::format("{} WHERE run = ? AND path >= ? AND path > ? {} ORDER BY path LIMIT ?",
+                                                 kSelect, end ? "AND path < ?" : ""));
   row.bind_all(run, prefix, after);
   if (end) row.bind(*end);
   row.bind(limit + 1);

@@ -36,8 +36,9 @@ std::optional<std::string> exit_column(const model::AttemptRecord& attempt) {
 
 void insert(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
   connection
-      .prepare("INSERT INTO attempts (run, number, token_hash, slices_json, handle, placed, claimed, ended, stop_asked,"
-               " stop_reason, exit_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .prepare(
+          "INSERT INTO attempts (run, number, token_hash, slices_json, handle, placed, claimed, ended, stop_asked,"
+          " stop_reason, exit_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .bind_all(run, attempt.number, attempt.token_hash, columns::encode_slices(attempt.slices), attempt.handle,
                 attempt.placed, attempt.claimed, attempt.ended, attempt.stop_asked,
                 model::end_reason_name(attempt.stop_reason), exit_column(attempt))
@@ -47,8 +48,9 @@ void insert(Connection& connection, std::int64_t run, const model::AttemptRecord
 void store(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
   const int changed =
       connection
-          .prepare("UPDATE attempts SET token_hash = ?, slices_json = ?, handle = ?, placed = ?, claimed = ?, ended = ?,"
-                   " stop_asked = ?, stop_reason = ?, exit_json = ? WHERE run = ? AND number = ?")
+          .prepare(
+              "UPDATE attempts SET token_hash = ?, slices_json = ?, handle = ?, placed = ?, claimed = ?, ended = ?,"
+              " stop_asked = ?, stop_reason = ?, exit_json = ? WHERE run = ? AND number = ?")
           .bind_all(attempt.token_hash, columns::encode_slices(attempt.slices), attempt.handle, attempt.placed,
                     attempt.claimed, attempt.ended, attempt.stop_asked, model::end_reason_name(attempt.stop_reason),
                     exit_column(attempt), run, attempt.number)
@@ -60,8 +62,10 @@ void store(Connection& connection, std::int64_t run, const model::AttemptRecord&
 
 void upsert(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
   Statement row = connection.prepare("SELECT 1 FROM attempts WHERE run = ? AND number = ?");
-  if (row.bind_all(run, attempt.number).step()) store(connection, run, attempt);
-  else insert(connection, run, attempt);
+  if (row.bind_all(run, attempt.number).step())
+    store(connection, run, attempt);
+  else
+    insert(connection, run, attempt);
 }
 
 std::optional<model::AttemptRecord> find(Connection& connection, std::int64_t run, int number) {
@@ -83,7 +87,8 @@ std::vector<model::AttemptRecord> list(Connection& connection, std::int64_t run)
 std::optional<Owner> find_by_token_hash(Connection& connection, const base::Digest& hash) {
   Statement row = connection.prepare(
       fmt::format("SELECT {}, r.id, r.sequence, r.workspace FROM attempts AS a JOIN runs AS r ON r.sequence = a.run"
-                  " WHERE a.token_hash = ?", kColumns));
+                  " WHERE a.token_hash = ?",
+                  kColumns));
   if (!row.bind(hash).step()) return std::nullopt;
   return Owner{.run = {row.text(10)}, .sequence = row.integer(11), .workspace = row.text(12), .attempt = read(row)};
 }

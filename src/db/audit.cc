@@ -59,8 +59,9 @@ void append(Connection& connection, AuditEntry& entry) {
     }
   }
   connection
-      .prepare("INSERT INTO audit (id, at, actor, token_id, source, action, object, detail, hash)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .prepare(
+          "INSERT INTO audit (id, at, actor, token_id, source, action, object, detail, hash)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .bind_all(entry.id, entry.at, entry.actor, entry.token_id, entry.source, entry.action, entry.object, entry.detail,
                 link(previous, entry))
       .run();

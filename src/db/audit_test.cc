@@ -8,8 +8,13 @@ namespace {
 struct Audit : Rows {
   Audit() {
     for (int i = 1; i <= 20; ++i) {
-      audit::append(connection, {.at = {i}, .actor = "alice", .token_id = 1, .source = "127.0.0.1", .action = "run.submit",
-                                 .object = fmt::format("run-{}", i), .detail = "{}"});
+      audit::append(connection, {.at = {i},
+                                 .actor = "alice",
+                                 .token_id = 1,
+                                 .source = "127.0.0.1",
+                                 .action = "run.submit",
+                                 .object = fmt::format("run-{}", i),
+                                 .detail = "{}"});
     }
   }
   base::Code verify_after(const std::string& sql) {

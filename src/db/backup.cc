@@ -45,7 +45,8 @@ void remove_partial(const fs::path& target) {
 
 void copy_database(const fs::path& file, const fs::path& target) {
   Connection from(file, Connection::Mode::read_only);
-  if (schema_version(from) == 0) throw Error(Code::unsupported, fmt::format("{} is not a database of Lathe", file.string()));
+  if (schema_version(from) == 0)
+    throw Error(Code::unsupported, fmt::format("{} is not a database of Lathe", file.string()));
   {
     Connection to(partial(target), Connection::Mode::read_write);
     to.execute("PRAGMA journal_mode=DELETE");  // everything in the one file, synced when the copy returns

@@ -21,8 +21,13 @@ struct Backup : ::testing::Test {
   void submit(int number) {
     wait(home, database->write([number](Connection& connection) {
       const auto run = add_run(connection, make_run(std::to_string(number)));
-      audit::append(connection, {.at = run.created, .actor = "a", .token_id = 0, .source = "", .action = "run.submit",
-                                 .object = run.id.value, .detail = ""});
+      audit::append(connection, {.at = run.created,
+                                 .actor = "a",
+                                 .token_id = 0,
+                                 .source = "",
+                                 .action = "run.submit",
+                                 .object = run.id.value,
+                                 .detail = ""});
     }));
   }
 };
@@ -38,7 +43,9 @@ int backup_in_another_process(const std::filesystem::path& file, const std::file
 TEST_F(Backup, HoldsWhatWasCommittedBeforeItWhileTheServerGoesOn) {
   for (int i = 0; i < 100; ++i) submit(i);
   std::atomic<bool> enough = false;
-  std::thread busy([&] { for (int i = 100; !enough; ++i) submit(i); });
+  std::thread busy([&] {
+    for (int i = 100; !enough; ++i) submit(i);
+  });
   EXPECT_EQ(backup_in_another_process(folder / "lathe.db", folder / "copy.db"), 0);
   enough = true;
   busy.join();

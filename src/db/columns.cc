@@ -30,7 +30,9 @@ auto decode(std::string_view text, std::string_view what, F read) {
 std::string plain(const json::value& value) { return {value.as_string().data(), value.as_string().size()}; }
 std::string text_at(const json::object& object, const char* key) { return plain(object.at(key)); }
 
-std::int64_t integer_at(const json::object& object, const char* key) { return object.at(key).to_number<std::int64_t>(); }
+std::int64_t integer_at(const json::object& object, const char* key) {
+  return object.at(key).to_number<std::int64_t>();
+}
 
 json::array to_array(const std::vector<std::string>& values) { return json::array(values.begin(), values.end()); }
 

@@ -8,7 +8,8 @@ namespace lathe::db::computes {
 namespace {
 
 constexpr std::string_view kSelect =
-    "SELECT workspace, name, provider, vm_size, min_nodes, max_nodes, idle_seconds, low_priority, created FROM computes";
+    "SELECT workspace, name, provider, vm_size, min_nodes, max_nodes, idle_seconds, low_priority, created FROM "
+    "computes";
 
 model::ComputeTarget read(const Statement& row) {
   return {.workspace = row.text(0),
@@ -33,10 +34,11 @@ std::vector<model::ComputeTarget> read_all(Statement rows) {
 bool insert_or_update(Connection& connection, const model::ComputeTarget& target) {
   const bool is_new = !find(connection, target.workspace, target.name);
   connection
-      .prepare("INSERT INTO computes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace, name) DO UPDATE SET"
-               " provider = excluded.provider, vm_size = excluded.vm_size, min_nodes = excluded.min_nodes,"
-               " max_nodes = excluded.max_nodes, idle_seconds = excluded.idle_seconds,"
-               " low_priority = excluded.low_priority")
+      .prepare(
+          "INSERT INTO computes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace, name) DO UPDATE SET"
+          " provider = excluded.provider, vm_size = excluded.vm_size, min_nodes = excluded.min_nodes,"
+          " max_nodes = excluded.max_nodes, idle_seconds = excluded.idle_seconds,"
+          " low_priority = excluded.low_priority")
       .bind_all(target.workspace, target.name, target.provider, target.vm_size, target.min_nodes, target.max_nodes,
                 target.idle_seconds, target.priority == model::VmPriority::low_priority, target.created)
       .run();
@@ -67,7 +69,8 @@ std::vector<model::ComputeTarget> list_all(Connection& connection) {
 }
 
 bool remove(Connection& connection, std::string_view workspace, std::string_view name) {
-  return connection.prepare("DELETE FROM computes WHERE workspace = ? AND name = ?").bind_all(workspace, name).run() == 1;
+  return connection.prepare("DELETE FROM computes WHERE workspace = ? AND name = ?").bind_all(workspace, name).run() ==
+         1;
 }
 
 }  // namespace lathe::db::computes

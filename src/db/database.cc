@@ -41,7 +41,10 @@ struct Database::Impl {
       : home(home_thread),
         writer(open_for_writing(file), stats,
                [this](const base::Error& error) {
-                 home.post([kept = notice, error] { kept->error = error; kept->deliver(); });
+                 home.post([kept = notice, error] {
+                   kept->error = error;
+                   kept->deliver();
+                 });
                }),
         readers(file, kReaders) {}
 

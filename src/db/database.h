@@ -59,16 +59,18 @@ rt::Task<std::invoke_result_t<F, Connection&>> Database::run(void (Database::*su
   std::exception_ptr error;
   std::conditional_t<std::is_void_v<T>, bool, std::optional<T>> value{};
   co_await rt::ResumeOn{home(), [&](auto resume) {
-    (this->*submit)(
-        [&](Connection& connection) {
-          if constexpr (std::is_void_v<T>) work(connection);
-          else value.emplace(work(connection));
-        },
-        [&error, resume](std::exception_ptr failure) mutable {
-          error = std::move(failure);  // the last owner is at home
-          resume();
-        });
-  }};
+                          (this->*submit)(
+                              [&](Connection& connection) {
+                                if constexpr (std::is_void_v<T>)
+                                  work(connection);
+                                else
+                                  value.emplace(work(connection));
+                              },
+                              [&error, resume](std::exception_ptr failure) mutable {
+                                error = std::move(failure);  // the last owner is at home
+                                resume();
+                              });
+                        }};
   if (error) std::rethrow_exception(error);
   if constexpr (!std::is_void_v<T>) co_return std::move(*value);
 }

@@ -38,8 +38,9 @@ std::optional<std::string_view> word(const std::optional<model::RunState>& state
 
 std::int64_t append(Connection& connection, Event& event) {
   connection
-      .prepare("INSERT INTO events (workspace, run, run_id, kind, from_state, to_state, reason, at)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .prepare(
+          "INSERT INTO events (workspace, run, run_id, kind, from_state, to_state, reason, at)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
       .bind_all(event.workspace, event.run, event.run_id.value, event.kind, word(event.from), word(event.to),
                 event.reason, event.at)
       .run();
@@ -64,8 +65,8 @@ std::vector<Event> append_moves(Connection& connection, const model::RunRecord& 
   return appended;
 }
 
-Event append_change(Connection& connection, const model::RunRecord& run, std::string_view kind,
-                    std::string_view reason, base::UtcTime at) {
+Event append_change(Connection& connection, const model::RunRecord& run, std::string_view kind, std::string_view reason,
+                    base::UtcTime at) {
   Event event{.id = 0,
               .workspace = run.workspace,
               .run = run.sequence,

@@ -18,7 +18,7 @@ struct Event {
   std::string workspace;
   std::int64_t run = 0;
   model::RunId run_id;
-  std::string kind;  // "state", "tags", "artifacts", "attempt", "deleted", …
+  std::string kind;                                   // "state", "tags", "artifacts", "attempt", "deleted", …
   std::optional<model::RunState> from = {}, to = {};  // of kind "state" only
   std::string reason;
   base::UtcTime at;
@@ -30,8 +30,8 @@ std::int64_t append(Connection& connection, Event& event);
 std::vector<Event> append_moves(Connection& connection, const model::RunRecord& run,
                                 std::span<const model::RunMove> moves);
 // A change that is not a move.
-Event append_change(Connection& connection, const model::RunRecord& run, std::string_view kind,
-                    std::string_view reason, base::UtcTime at);
+Event append_change(Connection& connection, const model::RunRecord& run, std::string_view kind, std::string_view reason,
+                    base::UtcTime at);
 
 // Oldest first.
 std::vector<Event> list(Connection& connection, std::int64_t run);

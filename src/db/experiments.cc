@@ -28,8 +28,9 @@ Row read(const Statement& row) {
 
 void ensure(Connection& connection, std::string_view workspace, std::string_view name, base::UtcTime now) {
   connection
-      .prepare("INSERT INTO experiments (workspace, name, created) VALUES (?, ?, ?)"
-               " ON CONFLICT (workspace, name) DO NOTHING")
+      .prepare(
+          "INSERT INTO experiments (workspace, name, created) VALUES (?, ?, ?)"
+          " ON CONFLICT (workspace, name) DO NOTHING")
       .bind_all(workspace, name, now)
       .run();
 }
@@ -51,8 +52,8 @@ Page<Experiment> list(Connection& connection, std::string_view workspace, int li
   check_limit(limit);
   const std::string scope = fmt::format("experiments\n{}", workspace);
   const std::int64_t before = cursor.empty() ? INT64_MAX : read_number_cursor(scope, cursor);
-  Statement row = connection.prepare(
-      fmt::format("{} WHERE e.workspace = ? AND e.id < ? ORDER BY e.id DESC LIMIT ?", kSelect));
+  Statement row =
+      connection.prepare(fmt::format("{} WHERE e.workspace = ? AND e.id < ? ORDER BY e.id DESC LIMIT ?", kSelect));
   row.bind_all(workspace, before, limit + 1);
   std::vector<Row> rows;
   while (row.step()) rows.push_back(read(row));
@@ -63,8 +64,7 @@ Page<Experiment> list(Connection& connection, std::string_view workspace, int li
 }
 
 void count_inserted(Connection& connection, const model::RunRecord& run) {
-  connection
-      .prepare("UPDATE experiments SET run_count = run_count + 1, last_run = ? WHERE workspace = ? AND name = ?")
+  connection.prepare("UPDATE experiments SET run_count = run_count + 1, last_run = ? WHERE workspace = ? AND name = ?")
       .bind_all(run.sequence, run.workspace, run.spec.experiment)
       .run();
 }
@@ -72,12 +72,13 @@ void count_inserted(Connection& connection, const model::RunRecord& run) {
 void count_removed(Connection& connection, const model::RunRecord& run) {
   // The newest that is left, as the greater of two index ends.
   connection
-      .prepare("UPDATE experiments SET run_count = run_count - 1, last_run = CASE WHEN last_run <> ?1 THEN last_run ELSE"
-               " (SELECT max(newest) FROM ("
-               "  SELECT max(sequence) AS newest FROM runs WHERE workspace = ?2 AND experiment = ?3 AND archived = 0"
-               "  UNION ALL"
-               "  SELECT max(sequence) FROM runs WHERE workspace = ?2 AND experiment = ?3 AND archived = 1)) END"
-               " WHERE workspace = ?2 AND name = ?3")
+      .prepare(
+          "UPDATE experiments SET run_count = run_count - 1, last_run = CASE WHEN last_run <> ?1 THEN last_run ELSE"
+          " (SELECT max(newest) FROM ("
+          "  SELECT max(sequence) AS newest FROM runs WHERE workspace = ?2 AND experiment = ?3 AND archived = 0"
+          "  UNION ALL"
+          "  SELECT max(sequence) FROM runs WHERE workspace = ?2 AND experiment = ?3 AND archived = 1)) END"
+          " WHERE workspace = ?2 AND name = ?3")
       .bind_all(run.sequence, run.workspace, run.spec.experiment)
       .run();
 }

@@ -76,7 +76,7 @@ struct Faults : ::testing::Test {
 
   void open(const std::filesystem::path& file) { database = base::value_or_throw(Database::open(file, home)); }
 
-  std::future<void> write(const std::string& key, std::size_t size = 1) {
+  Pending<void> write(const std::string& key, std::size_t size = 1) {
     return start(home, database->write([=](Connection& connection) {
       connection.prepare("INSERT INTO meta VALUES (?, ?)").bind_all(key, std::string(size, 'x')).run();
     }));
@@ -95,9 +95,9 @@ TEST_F(Faults, AFullDiskAtCommitFailsTheBatchAndNothingElse) {
   open(folder / "lathe.db");
   write("before").get();
   FaultyDisk::write_result = SQLITE_FULL;
-  std::vector<std::future<void>> batch;
+  std::vector<Pending<void>> batch;
   for (int i = 0; i < 20; ++i) batch.push_back(write(fmt::format("full {}", i)));
-  for (auto& one : batch) EXPECT_EQ(code_of([&] { get_soon(std::move(one)); }), base::Code::no_space);
+  for (auto& one : batch) EXPECT_EQ(code_of([&] { one.get(); }), base::Code::no_space);
   EXPECT_EQ(keys(), (std::set<std::string>{"before"}));
   FaultyDisk::write_result = SQLITE_OK;
   write("after").get();
@@ -128,13 +128,24 @@ TEST_F(Faults, AnOperationThatDoesNotFitLeavesTheDatabaseWorking) {
   EXPECT_EQ(keys(), (std::set<std::string>{"before", "after"}));
 }
 
+// Gone with its test, also when that fails half-way with files still open.
+struct SmallDisk {
+  std::filesystem::path at;
+  bool mounted = ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=3m") == 0;
+  ~SmallDisk() {
+    if (mounted) ::umount2(at.c_str(), MNT_DETACH);
+  }
+};
+
 TEST_F(Faults, AFullFileSystemIsSurvivedAndLeft) {
-  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "mounting a tmpfs needs root";
+  const SmallDisk small{folder.path()};
+  if (!small.mounted) GTEST_SKIP() << "mounting a tmpfs needs root";
   open(folder / "lathe.db");
   std::set<std::string> stored;
   const int filler = ::open((folder / "filler").c_str(), O_WRONLY | O_CREAT, 0600);
   const std::string block(4096, 'f');
-  while (::write(filler, block.data(), block.size()) > 0) {}
+  while (::write(filler, block.data(), block.size()) > 0) {
+  }
   int refused = 0;
   for (int i = 0; i < 200; ++i) {
     const std::string key = fmt::format("key {}", i);
@@ -155,19 +166,18 @@ TEST_F(Faults, AFullFileSystemIsSurvivedAndLeft) {
   EXPECT_EQ(keys(), stored);
   database.reset();
   EXPECT_TRUE(check_database(folder / "lathe.db").has_value());
-  EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
 // Submits runs as fast as it can, 16 at a time, and says on the pipe which ones were acknowledged. Never returns.
 [[noreturn]] void write_until_killed(const std::filesystem::path& file, int ledger, int round) {
   HomeThread home;
   auto database = base::value_or_throw(Database::open(file, home));
-  std::deque<std::pair<int, std::future<void>>> pending;
+  std::deque<std::pair<int, Pending<void>>> pending;
   for (int i = round * 1'000'000;; ++i) {
     pending.emplace_back(i, start(home, database->write([i](Connection& connection) {
-      const auto run = add_run(connection, make_run(std::to_string(i)));
-      events::append_change(connection, run, "state", "submitted", {i});
-    })));
+                           const auto run = add_run(connection, make_run(std::to_string(i)));
+                           events::append_change(connection, run, "state", "submitted", {i});
+                         })));
     if (pending.size() < 16) continue;
     pending.front().second.get();
     const int acknowledged = pending.front().first;

@@ -22,7 +22,8 @@ void check_integrity(Connection& connection) {
   }
   if (!findings.empty()) damaged(findings);
   Statement references = connection.prepare("PRAGMA foreign_key_check");
-  if (references.step()) damaged(fmt::format("a row of {} has no parent in {}", references.text(0), references.text(2)));
+  if (references.step())
+    damaged(fmt::format("a row of {} has no parent in {}", references.text(0), references.text(2)));
 }
 
 }  // namespace lathe::db

@@ -27,15 +27,16 @@ bool insert(Connection& connection, std::int64_t run, const Segment& segment) {
                                                         segment.number, base::printable(segment.name)));
   }
   connection
-      .prepare("INSERT INTO log_segments (run, attempt, name, number, offset, size, digest) VALUES (?, ?, ?, ?, ?, ?, ?)")
+      .prepare(
+          "INSERT INTO log_segments (run, attempt, name, number, offset, size, digest) VALUES (?, ?, ?, ?, ?, ?, ?)")
       .bind_all(run, segment.attempt, segment.name, segment.number, segment.offset, segment.size, segment.digest)
       .run();
   return true;
 }
 
 std::optional<Segment> find(Connection& connection, std::int64_t run, int attempt, std::string_view name, int number) {
-  Statement row = connection.prepare(
-      fmt::format("{} WHERE run = ? AND attempt = ? AND name = ? AND number = ?", kSelect));
+  Statement row =
+      connection.prepare(fmt::format("{} WHERE run = ? AND attempt = ? AND name = ? AND number = ?", kSelect));
   if (!row.bind_all(run, attempt, name, number).step()) return std::nullopt;
   return read(row);
 }

@@ -10,15 +10,13 @@ namespace {
 using base::Code;
 using base::Error;
 
-bool is_empty(Connection& connection) {
-  return !connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").step();
-}
+bool is_empty(Connection& connection) { return !connection.prepare("SELECT 1 FROM sqlite_master LIMIT 1").step(); }
 
 void check_versions(Connection& connection, int version, int known) {
   if (version > known) {
-    throw Error(Code::unsupported,
-                fmt::format("this database was written by a newer Lathe (schema {}, this program knows {})", version,
-                            known))
+    throw Error(
+        Code::unsupported,
+        fmt::format("this database was written by a newer Lathe (schema {}, this program knows {})", version, known))
         .hint("use that newer version, or restore a backup made before the upgrade: lathe restore");
   }
   if (version == 0 && !is_empty(connection)) {

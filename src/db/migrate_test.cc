@@ -55,8 +55,9 @@ TEST(Migrations, RefuseANewerDatabaseAndSayWhatToDo) {
     FAIL() << "a newer database was accepted";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.code(), base::Code::unsupported);
-    EXPECT_EQ(error.message(), fmt::format("this database was written by a newer Lathe (schema 9, this program knows {})",
-                                           migrations().size()));
+    EXPECT_EQ(error.message(),
+              fmt::format("this database was written by a newer Lathe (schema 9, this program knows {})",
+                          migrations().size()));
     EXPECT_NE(error.hint(), "");
   }
 }
@@ -70,9 +71,10 @@ TEST(Migrations, RefuseTheDatabaseOfAnotherProgram) {
 }
 
 TEST(Migrations, RefuseToLoseTheParentsOfRows) {
-  constexpr Migration kSteps[] = {
-      {"1", "CREATE TABLE p (a INTEGER PRIMARY KEY); CREATE TABLE c (p REFERENCES p(a)); INSERT INTO p VALUES (1); INSERT INTO c VALUES (1)"},
-      {"2", "DELETE FROM p"}};
+  constexpr Migration kSteps[] = {{"1",
+                                   "CREATE TABLE p (a INTEGER PRIMARY KEY); CREATE TABLE c (p REFERENCES p(a)); INSERT "
+                                   "INTO p VALUES (1); INSERT INTO c VALUES (1)"},
+                                  {"2", "DELETE FROM p"}};
   TempFolder folder;
   Connection connection(folder / "a.db", Connection::Mode::read_write);
   EXPECT_EQ(code_of([&] { migrate(connection, kSteps); }), base::Code::corrupt);
@@ -87,7 +89,9 @@ void die_in_migration(const std::filesystem::path& file, int version) {
   const pid_t child = ::fork();
   if (child == 0) {
     Connection connection(file, Connection::Mode::read_write);
-    migrate(connection, kTwoSteps, [&](int at) { if (at == version) ::kill(::getpid(), SIGKILL); });
+    migrate(connection, kTwoSteps, [&](int at) {
+      if (at == version) ::kill(::getpid(), SIGKILL);
+    });
     ::_exit(1);
   }
   int status = 0;

@@ -6,9 +6,12 @@ namespace lathe::db {
 
 bool OperationQueue::admit(Work& work, Done& done, const char*& refusal) {
   const std::lock_guard lock(mutex_);
-  if (closed_) refusal = "the database is stopping";
-  else if (queue_.size() >= limit_) refusal = "the database has too much to do";
-  else queue_.push_back({std::move(work), std::move(done), nullptr});
+  if (closed_)
+    refusal = "the database is stopping";
+  else if (queue_.size() >= limit_)
+    refusal = "the database has too much to do";
+  else
+    queue_.push_back({std::move(work), std::move(done), nullptr});
   return refusal == nullptr;
 }
 
@@ -24,8 +27,10 @@ void OperationQueue::push(Work work, Done done) {
 std::vector<Operation> OperationQueue::take(std::size_t most, std::optional<base::Duration> patience) {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return closed_ || !queue_.empty(); };
-  if (patience) wake_.wait_for(lock, *patience, ready);
-  else wake_.wait(lock, ready);
+  if (patience)
+    wake_.wait_for(lock, *patience, ready);
+  else
+    wake_.wait(lock, ready);
   std::vector<Operation> taken;
   taken.reserve(std::min(most, queue_.size()));
   while (!queue_.empty() && taken.size() < most) {

@@ -45,14 +45,21 @@ TEST_F(Experiments, ArePagedNewestFirst) {
   EXPECT_EQ(names.back(), "e0");
   EXPECT_EQ(experiments::get(connection, "ws", "e3").created.micros, 3);
   EXPECT_EQ(code_of([&] { experiments::list(connection, "ws", 10, "forged"); }), base::Code::invalid);
-  EXPECT_EQ(code_of([&] { experiments::ensure(connection, "none", "e", {}); }), base::Code::conflict) << "no such workspace";
+  EXPECT_EQ(code_of([&] { experiments::ensure(connection, "none", "e", {}); }), base::Code::conflict)
+      << "no such workspace";
 }
 
 TEST_F(Computes, AreReplacedButKeepTheirBirthday) {
   workspaces::insert_if_absent(connection, {"ws", "s", "g", {1}});
-  model::ComputeTarget target{.workspace = "ws", .name = "gpu", .provider = "local", .vm_size = "STANDARD_NC6",
-                              .min_nodes = 0, .max_nodes = 4, .idle_seconds = 60,
-                              .priority = model::VmPriority::low_priority, .created = {5}};
+  model::ComputeTarget target{.workspace = "ws",
+                              .name = "gpu",
+                              .provider = "local",
+                              .vm_size = "STANDARD_NC6",
+                              .min_nodes = 0,
+                              .max_nodes = 4,
+                              .idle_seconds = 60,
+                              .priority = model::VmPriority::low_priority,
+                              .created = {5}};
   EXPECT_TRUE(computes::insert_or_update(connection, target));
   EXPECT_EQ(computes::get(connection, "ws", "gpu"), target);
   target.max_nodes = 8;
@@ -87,8 +94,13 @@ TEST_F(Attempts, ComeBackAsTheyWereStored) {
   attempt.ended = base::UtcTime{9};
   attempt.stop_asked = true;
   attempt.stop_reason = model::EndReason::preempted;
-  attempt.exit = {.reason = model::EndReason::signaled, .exit_code = 0, .signal = 15, .message = "ended by SIGTERM",
-                  .usage = {.cpu_seconds = 2.5}, .started = {8}, .ended = {9}};
+  attempt.exit = {.reason = model::EndReason::signaled,
+                  .exit_code = 0,
+                  .signal = 15,
+                  .message = "ended by SIGTERM",
+                  .usage = {.cpu_seconds = 2.5},
+                  .started = {8},
+                  .ended = {9}};
   attempts::upsert(connection, run.sequence, attempt);
   const auto found = attempts::find(connection, run.sequence, 1).value();
   EXPECT_EQ(found.token_hash, attempt.token_hash);
@@ -124,7 +136,8 @@ TEST_F(Attempts, RefuseATakenNumberAndAMissingOne) {
   attempts::insert(connection, run.sequence, make_attempt(1, "one"));
   EXPECT_EQ(code_of([&] { attempts::insert(connection, run.sequence, make_attempt(1, "two")); }), base::Code::conflict);
   EXPECT_EQ(code_of([&] { attempts::store(connection, run.sequence, make_attempt(2, "two")); }), base::Code::not_found);
-  EXPECT_EQ(code_of([&] { attempts::insert(connection, 99, make_attempt(1, "x")); }), base::Code::conflict) << "no such run";
+  EXPECT_EQ(code_of([&] { attempts::insert(connection, 99, make_attempt(1, "x")); }), base::Code::conflict)
+      << "no such run";
 }
 
 TEST_F(Events, AreReadInCommitOrderFromAnyPoint) {
@@ -192,7 +205,8 @@ TEST_F(Logs, KeepTheirSegmentsInOrder) {
 TEST_F(Artifacts, AreListedByPrefixInPages) {
   const auto run = add_run(connection, make_run("a"));
   std::vector<artifacts::Artifact> files;
-  for (const char* path : {"logs/a", "outputs", "outputs/a", "outputs/b/c", "outputs/\xc3\xbc", "outputs0", "outputs/%_"}) {
+  for (const char* path :
+       {"logs/a", "outputs", "outputs/a", "outputs/b/c", "outputs/\xc3\xbc", "outputs0", "outputs/%_"}) {
     files.push_back({path, base::sha256(path), 3, true, 1, {4}});
   }
   artifacts::upsert(connection, run.sequence, files);
@@ -209,7 +223,8 @@ TEST_F(Artifacts, AreListedByPrefixInPages) {
 
 TEST_F(Artifacts, AreReplacedByALaterContent) {
   const auto run = add_run(connection, make_run("a"));
-  artifacts::upsert(connection, run.sequence, std::vector<artifacts::Artifact>{{"m", base::sha256("1"), 1, false, 1, {1}}});
+  artifacts::upsert(connection, run.sequence,
+                    std::vector<artifacts::Artifact>{{"m", base::sha256("1"), 1, false, 1, {1}}});
   const artifacts::Artifact later{"m", base::sha256("2"), 2, true, 2, {2}};
   artifacts::upsert(connection, run.sequence, std::vector{later});
   EXPECT_EQ(artifacts::find(connection, run.sequence, "m"), later);
@@ -218,7 +233,8 @@ TEST_F(Artifacts, AreReplacedByALaterContent) {
 
 TEST_F(Artifacts, LogsAndSnapshotsNameTheDigestsThatMustStay) {
   const auto run = add_run(connection, make_run("a"));
-  artifacts::upsert(connection, run.sequence, std::vector<artifacts::Artifact>{{"m", base::sha256("m"), 1, false, 1, {1}}});
+  artifacts::upsert(connection, run.sequence,
+                    std::vector<artifacts::Artifact>{{"m", base::sha256("m"), 1, false, 1, {1}}});
   logs::insert(connection, run.sequence, {1, "log", 0, 0, 5, base::sha256("l")});
   std::vector<base::Digest> seen;
   artifacts::visit_references(connection, [&](const base::Digest& digest, bool) { seen.push_back(digest); });
@@ -229,8 +245,13 @@ TEST_F(Artifacts, LogsAndSnapshotsNameTheDigestsThatMustStay) {
 }
 
 TEST_F(Tokens, AreFoundByHashUntilTheyAreForgotten) {
-  tokens::Token token{.name = "ci", .role = "contributor", .workspace = "", .created = {1}, .expires = base::UtcTime{9},
-                      .last_used = {}, .revoked = {}};
+  tokens::Token token{.name = "ci",
+                      .role = "contributor",
+                      .workspace = "",
+                      .created = {1},
+                      .expires = base::UtcTime{9},
+                      .last_used = {},
+                      .revoked = {}};
   tokens::insert(connection, token, base::sha256("t"));
   tokens::touch(connection, token.id, {3});
   const auto found = tokens::find_by_hash(connection, base::sha256("t")).value();
@@ -259,10 +280,11 @@ TEST(Columns, GiveTheSameTextForTheSameValue) {
   // A change of this text makes every stored spec_digest useless: a repeated submit would be refused.
   model::RunSpec spec;
   spec.experiment = "e";
-  EXPECT_EQ(columns::encode_spec(spec),
-            R"({"experiment":"e","display_name":"","script":"","command":[],"arguments":[],"interpreter":"","variables":{},)"
-            R"("snapshot":null,"compute":"local","node_count":1,"priority":0,"max_run_duration_seconds":2592000,)"
-            R"("grace_seconds":30,"infrastructure_retries":0,"user_retries":0,"tags":{},"properties":{}})");
+  EXPECT_EQ(
+      columns::encode_spec(spec),
+      R"({"experiment":"e","display_name":"","script":"","command":[],"arguments":[],"interpreter":"","variables":{},)"
+      R"("snapshot":null,"compute":"local","node_count":1,"priority":0,"max_run_duration_seconds":2592000,)"
+      R"("grace_seconds":30,"infrastructure_retries":0,"user_retries":0,"tags":{},"properties":{}})");
   EXPECT_EQ(columns::decode_spec(columns::encode_spec(spec)), spec);
 }
 

@@ -17,7 +17,10 @@ struct Query {
   std::string sql;
   std::vector<Value> values;
 
-  Query& add(std::string_view text) { sql += text; return *this; }
+  Query& add(std::string_view text) {
+    sql += text;
+    return *this;
+  }
   Query& where(std::string_view condition, Value value) {
     sql += " AND ";
     sql += condition;
@@ -36,7 +39,9 @@ std::string scope_of(const ListQuery& query) {
   const auto part = [](const std::optional<std::string>& text) {
     return text ? fmt::format("{}:{}", text->size(), *text) : std::string("-");
   };
-  const auto time = [](const std::optional<base::UtcTime>& t) { return t ? std::to_string(t->micros) : std::string("-"); };
+  const auto time = [](const std::optional<base::UtcTime>& t) {
+    return t ? std::to_string(t->micros) : std::string("-");
+  };
   std::string scope = fmt::format("runs\n{}{}", part(query.workspace), part(query.experiment));
   scope += query.state ? model::state_name(*query.state) : "-";
   scope += query.tag ? part(query.tag->key) + part(query.tag->value) : "--";
@@ -116,8 +121,9 @@ Query from_runs(const ListQuery& query, const Bounds& bounds, bool archived) {
 // Walks the runs that have the tag.
 Query from_tags(const ListQuery& query, const Bounds& bounds) {
   Query sql;
-  sql.add(fmt::format("SELECT {} FROM run_tags AS t INDEXED BY {} CROSS JOIN runs AS r ON r.sequence = t.run WHERE true",
-                      kColumns, query.tag->value ? "run_tags_by_value" : "run_tags_by_key"));
+  sql.add(
+      fmt::format("SELECT {} FROM run_tags AS t INDEXED BY {} CROSS JOIN runs AS r ON r.sequence = t.run WHERE true",
+                  kColumns, query.tag->value ? "run_tags_by_value" : "run_tags_by_key"));
   sql.where("t.key = ?", query.tag->key);
   if (query.tag->value) sql.where("t.value = ?", *query.tag->value);
   sql.where("t.run >= ?", bounds.least).where("t.run < ?", bounds.below).where("r.workspace = ?", query.workspace);

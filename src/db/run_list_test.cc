@@ -74,7 +74,8 @@ struct RunList : Rows {
 
 std::vector<ListQuery> all_filter_combinations() {
   std::vector<ListQuery> queries;
-  const std::optional<runs::TagFilter> tags[] = {std::nullopt, runs::TagFilter{"team", std::nullopt}, runs::TagFilter{"team", "nlp"}};
+  const std::optional<runs::TagFilter> tags[] = {std::nullopt, runs::TagFilter{"team", std::nullopt},
+                                                 runs::TagFilter{"team", "nlp"}};
   const std::optional<RunState> states[] = {std::nullopt, RunState::running, RunState::completed};
   const std::optional<bool> archived[] = {false, true, std::nullopt};
   for (const auto& experiment : {std::optional<std::string>(), std::optional<std::string>("mnist")}) {
@@ -82,7 +83,8 @@ std::vector<ListQuery> all_filter_combinations() {
       for (const auto& tag : tags) {
         for (const auto& since : {std::optional<base::UtcTime>(), std::optional(base::UtcTime{1200})}) {
           for (const auto& until : {std::optional<base::UtcTime>(), std::optional(base::UtcTime{2200})}) {
-            for (const auto& kind : archived) queries.push_back({"ws", experiment, state, tag, since, until, kind, 7, ""});
+            for (const auto& kind : archived)
+              queries.push_back({"ws", experiment, state, tag, since, until, kind, 7, ""});
           }
         }
       }
@@ -104,7 +106,8 @@ TEST_F(RunList, GivesExactlyTheMatchingRunsNewestFirstForEveryCombinationOfFilte
 // What SQLite says it will do for every statement that this connection has met.
 std::vector<std::string> plans(Connection& connection) {
   std::vector<std::string> texts, lines;
-  for (sqlite3_stmt* s = sqlite3_next_stmt(connection.raw(), nullptr); s != nullptr; s = sqlite3_next_stmt(connection.raw(), s)) {
+  for (sqlite3_stmt* s = sqlite3_next_stmt(connection.raw(), nullptr); s != nullptr;
+       s = sqlite3_next_stmt(connection.raw(), s)) {
     texts.emplace_back(sqlite3_sql(s));
   }
   for (const std::string& sql : texts) {
@@ -163,7 +166,8 @@ TEST_F(RunList, RefusesACursorThatIsForgedOrOfAnotherList) {
   };
   std::string flipped = cursor;
   flipped.back() = flipped.back() == '1' ? '2' : '1';
-  for (const std::string& bad : {std::string("x"), std::string("00"), std::string("%00"), std::string(5000, 'a'), flipped, cursor + "30"}) {
+  for (const std::string& bad :
+       {std::string("x"), std::string("00"), std::string("%00"), std::string(5000, 'a'), flipped, cursor + "30"}) {
     EXPECT_EQ(with(bad), base::Code::invalid) << bad;
   }
   ListQuery other = query;

@@ -21,7 +21,9 @@ std::optional<std::string> error_message(const model::RunRecord& run) {
 }
 
 void insert_tag(Connection& connection, std::int64_t run, const std::string& key, const std::string& value) {
-  connection.prepare("INSERT OR REPLACE INTO run_tags (run, key, value) VALUES (?, ?, ?)").bind_all(run, key, value).run();
+  connection.prepare("INSERT OR REPLACE INTO run_tags (run, key, value) VALUES (?, ?, ?)")
+      .bind_all(run, key, value)
+      .run();
 }
 
 void store_tags(Connection& connection, const model::RunRecord& before, const model::RunRecord& after) {
@@ -47,11 +49,13 @@ void store_tags(Connection& connection, const model::RunRecord& before, const mo
 void insert(Connection& connection, model::RunRecord& run) {
   const std::string spec = columns::encode_spec(run.spec);
   Statement statement = connection.prepare(
-      "INSERT INTO runs (id, workspace, experiment, compute, state, terminal, generation, spec_json, spec_digest, snapshot,"
+      "INSERT INTO runs (id, workspace, experiment, compute, state, terminal, generation, spec_json, spec_digest, "
+      "snapshot,"
       " attempt, infrastructure_failures, user_failures, notes_json, error_code, error_message, usage_json, created,"
       " started, ended, archived, submitted_by, late)"
       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,"
-      " ?18 < coalesce((SELECT max(created) FROM runs INDEXED BY runs_in_order WHERE workspace = ?2 AND late = 0), ?18))");
+      " ?18 < coalesce((SELECT max(created) FROM runs INDEXED BY runs_in_order WHERE workspace = ?2 AND late = 0), "
+      "?18))");
   statement.bind_all(run.id.value, run.workspace, run.spec.experiment, run.spec.compute, model::state_name(run.state),
                      model::is_terminal(run.state), run.generation, spec, base::sha256(spec), run.spec.snapshot,
                      run.attempt, run.infrastructure_failures, run.user_failures, columns::encode_notes(run.notes),
@@ -110,8 +114,8 @@ bool is_same_submit(Connection& connection, const model::RunId& id, std::string_
 }
 
 void store(Connection& connection, const model::RunRecord& before, const model::RunRecord& after) {
-  LATHE_CHECK(before.sequence == after.sequence && after.generation > before.generation,
-              "run {}: generation {} to {}", after.id.value, before.generation, after.generation);
+  LATHE_CHECK(before.sequence == after.sequence && after.generation > before.generation, "run {}: generation {} to {}",
+              after.id.value, before.generation, after.generation);
   Statement statement = connection.prepare(
       "UPDATE runs SET state = ?, terminal = ?, generation = ?, attempt = ?, infrastructure_failures = ?,"
       " user_failures = ?, notes_json = ?, error_code = ?, error_message = ?, usage_json = ?, started = ?, ended = ?,"
@@ -156,8 +160,8 @@ Counts counts(Connection& connection) {
   Statement total = connection.prepare("SELECT coalesce(sum(run_count), 0) FROM experiments");
   total.step();
   counts.total = total.integer(0);
-  Statement row = connection.prepare(
-      "SELECT state, count(*) FROM runs INDEXED BY runs_live WHERE terminal = 0 GROUP BY state");
+  Statement row =
+      connection.prepare("SELECT state, count(*) FROM runs INDEXED BY runs_live WHERE terminal = 0 GROUP BY state");
   while (row.step()) counts.live[columns::decode_state(row.text(0))] = row.integer(1);
   return counts;
 }

@@ -1,9 +1,9 @@
 #include "db/runs.h"
 
+#include "db/artifacts.h"
 #include "db/attempts.h"
 #include "db/events.h"
 #include "db/logs.h"
-#include "db/artifacts.h"
 #include "db/test_support.h"
 
 namespace lathe::db {
@@ -68,7 +68,8 @@ TEST_F(Runs, RefuseAChangeOfAnOldState) {
   const auto before = add_run(connection, make_run("run-1"));
   const auto first = next(before, model::RunState::running);
   runs::store(connection, before, first);
-  EXPECT_EQ(code_of([&] { runs::store(connection, before, next(before, model::RunState::canceled)); }), base::Code::conflict);
+  EXPECT_EQ(code_of([&] { runs::store(connection, before, next(before, model::RunState::canceled)); }),
+            base::Code::conflict);
   expect_equal(runs::get(connection, before.id), first);
 }
 
@@ -91,7 +92,8 @@ TEST_F(Runs, KnowARepeatedSubmitByItsContent) {
   auto tagged = next(submitted, submitted.state);
   tagged.spec.tags = {{"b", "2"}};
   runs::store(connection, submitted, tagged);
-  EXPECT_TRUE(runs::is_same_submit(connection, run.id, "ws", run.spec)) << "a later tag does not make it another submit";
+  EXPECT_TRUE(runs::is_same_submit(connection, run.id, "ws", run.spec))
+      << "a later tag does not make it another submit";
   EXPECT_EQ(runs::get(connection, run.id).spec.tags, tagged.spec.tags);
 }
 
@@ -113,7 +115,8 @@ TEST_F(Runs, AreLiveUntilTheyAreOver) {
   EXPECT_EQ(live[1].id.value, "c");
   const auto counts = runs::counts(connection);
   EXPECT_EQ(counts.total, 3);
-  EXPECT_EQ(counts.live, (std::map<model::RunState, std::int64_t>{{model::RunState::queued, 1}, {model::RunState::running, 1}}));
+  EXPECT_EQ(counts.live,
+            (std::map<model::RunState, std::int64_t>{{model::RunState::queued, 1}, {model::RunState::running, 1}}));
 }
 
 TEST_F(Runs, TakeEverythingOfTheirsWithThem) {
@@ -122,10 +125,18 @@ TEST_F(Runs, TakeEverythingOfTheirsWithThem) {
   run.state = model::RunState::completed;
   run = add_run(connection, run);
   const auto kept = add_run(connection, make_run("kept"));
-  attempts::insert(connection, run.sequence, {.number = 1, .token_hash = base::sha256("t"), .slices = {}, .handle = "",
-                                              .placed = {}, .claimed = {}, .ended = {}, .exit = {}});
+  attempts::insert(connection, run.sequence,
+                   {.number = 1,
+                    .token_hash = base::sha256("t"),
+                    .slices = {},
+                    .handle = "",
+                    .placed = {},
+                    .claimed = {},
+                    .ended = {},
+                    .exit = {}});
   logs::insert(connection, run.sequence, {1, "log", 0, 0, 5, base::sha256("l")});
-  artifacts::upsert(connection, run.sequence, std::vector<artifacts::Artifact>{{"outputs/m", base::sha256("m"), 1, false, 1, {}}});
+  artifacts::upsert(connection, run.sequence,
+                    std::vector<artifacts::Artifact>{{"outputs/m", base::sha256("m"), 1, false, 1, {}}});
   events::append_change(connection, run, "tags", "x", {1});
   events::append_change(connection, kept, "tags", "x", {1});
   runs::remove(connection, run);

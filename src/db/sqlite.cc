@@ -33,26 +33,37 @@ Code translate(int code, int system_errno) {
   if (disk_is_full(code, system_errno)) return Code::no_space;
   switch (code & 0xff) {
     case SQLITE_IOERR:
-    case SQLITE_CANTOPEN: return Code::io;
+    case SQLITE_CANTOPEN:
+      return Code::io;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return Code::corrupt;
-    case SQLITE_CONSTRAINT: return Code::conflict;
+    case SQLITE_NOTADB:
+      return Code::corrupt;
+    case SQLITE_CONSTRAINT:
+      return Code::conflict;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return Code::unavailable;
-    case SQLITE_TOOBIG: return Code::too_large;
+    case SQLITE_LOCKED:
+      return Code::unavailable;
+    case SQLITE_TOOBIG:
+      return Code::too_large;
     case SQLITE_PERM:
     case SQLITE_AUTH:
-    case SQLITE_READONLY: return Code::forbidden;
-    default: return Code::internal;
+    case SQLITE_READONLY:
+      return Code::forbidden;
+    default:
+      return Code::internal;
   }
 }
 
 std::string hint_for(Code code) {
   switch (code) {
-    case Code::no_space: return "free some space on the disk of the state folder, then try again";
-    case Code::corrupt: return "stop the server and restore a backup: lathe restore";
-    case Code::unavailable: return "another process holds the database; try again when it is done";
-    default: return "";
+    case Code::no_space:
+      return "free some space on the disk of the state folder, then try again";
+    case Code::corrupt:
+      return "stop the server and restore a backup: lathe restore";
+    case Code::unavailable:
+      return "another process holds the database; try again when it is done";
+    default:
+      return "";
   }
 }
 
@@ -93,11 +104,13 @@ Connection::Connection(const std::filesystem::path& file, Mode mode) : impl_(std
   try {
     sqlite3_extended_result_codes(impl_->handle, 1);
     sqlite3_busy_timeout(impl_->handle, 10'000);
-    execute("PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0;"
-            "PRAGMA temp_store=MEMORY; PRAGMA secure_delete=OFF;");
+    execute(
+        "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0;"
+        "PRAGMA temp_store=MEMORY; PRAGMA secure_delete=OFF;");
     if (mode == Mode::read_write) {
-      execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-8192;"
-              "PRAGMA journal_size_limit=16777216;");
+      execute(
+          "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-8192;"
+          "PRAGMA journal_size_limit=16777216;");
     } else {
       execute("PRAGMA query_only=ON; PRAGMA cache_size=-2048;");
     }
@@ -163,7 +176,9 @@ Statement::Statement(Connection& connection, sqlite3_stmt* statement)
     : connection_(&connection), statement_(statement) {}
 Statement::Statement(Statement&& other) noexcept
     : connection_(other.connection_), statement_(std::exchange(other.statement_, nullptr)), next_(other.next_) {}
-Statement::~Statement() { if (statement_ != nullptr) connection_->recycle(statement_); }
+Statement::~Statement() {
+  if (statement_ != nullptr) connection_->recycle(statement_);
+}
 
 void Statement::check_bind(int code) {
   if (code != SQLITE_OK) connection_->fail(code, sqlite3_sql(statement_));
@@ -200,7 +215,8 @@ bool Statement::step() {
 }
 
 int Statement::run() {
-  while (step()) {}
+  while (step()) {
+  }
   return sqlite3_changes(connection_->raw());
 }
 

@@ -39,9 +39,14 @@ class Statement {
   Statement& bind(base::UtcTime time) { return bind(time.micros); }
   Statement& bind_null();
   template <class T>
-  Statement& bind(const std::optional<T>& value) { return value ? bind(*value) : bind_null(); }
+  Statement& bind(const std::optional<T>& value) {
+    return value ? bind(*value) : bind_null();
+  }
   template <class... Args>
-  Statement& bind_all(const Args&... args) { (bind(args), ...); return *this; }
+  Statement& bind_all(const Args&... args) {
+    (bind(args), ...);
+    return *this;
+  }
 
   // True when there is a row.
   bool step();

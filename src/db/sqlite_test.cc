@@ -62,7 +62,8 @@ TEST_F(Sqlite, CallsABrokenConstraintAConflict) {
 TEST_F(Sqlite, CallsAFullDatabaseNoSpace) {
   connection.execute("PRAGMA max_page_count=4");
   const std::string large(100'000, 'x');
-  EXPECT_EQ(code_of([&] { connection.prepare("INSERT INTO t (b) VALUES (?)").bind(large).run(); }), base::Code::no_space);
+  EXPECT_EQ(code_of([&] { connection.prepare("INSERT INTO t (b) VALUES (?)").bind(large).run(); }),
+            base::Code::no_space);
   EXPECT_FALSE(connection.broken()) << "a full disk is not damage";
 }
 
@@ -85,7 +86,8 @@ TEST_F(Sqlite, RefusesToWriteThroughAReader) {
 
 TEST_F(Sqlite, SaysThatAMissingFileIsNotFound) {
   EXPECT_EQ(code_of([&] { Connection(folder / "none.db", Connection::Mode::read_only); }), base::Code::not_found);
-  EXPECT_EQ(code_of([&] { Connection(folder.path() / "no" / "b.db", Connection::Mode::read_write); }), base::Code::not_found);
+  EXPECT_EQ(code_of([&] { Connection(folder.path() / "no" / "b.db", Connection::Mode::read_write); }),
+            base::Code::not_found);
 }
 
 TEST_F(Sqlite, LetsNobodyElseReadTheFile) {
@@ -97,10 +99,12 @@ TEST_F(Sqlite, LetsNobodyElseReadTheFile) {
 }
 
 TEST_F(Sqlite, RollsATransactionBackWhenItsWorkThrows) {
-  EXPECT_THROW(transaction(connection, [](Connection& open) {
-    open.prepare("INSERT INTO t (a) VALUES (1)").run();
-    throw base::Error(base::Code::invalid, "no");
-  }), base::Error);
+  EXPECT_THROW(transaction(connection,
+                           [](Connection& open) {
+                             open.prepare("INSERT INTO t (a) VALUES (1)").run();
+                             throw base::Error(base::Code::invalid, "no");
+                           }),
+               base::Error);
   EXPECT_FALSE(connection.in_transaction());
   EXPECT_FALSE(connection.prepare("SELECT 1 FROM t").step());
 }

@@ -29,7 +29,10 @@ class TempFolder {
     std::string pattern = (std::filesystem::temp_directory_path() / "lathe-db-XXXXXX").string();
     path_ = ::mkdtemp(pattern.data());
   }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
   std::filesystem::path operator/(const char* name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
 
@@ -80,29 +83,6 @@ struct Detached {
 };
 
 template <class T>
-Detached drive(rt::Task<T> task, std::promise<T> result) {
-  try {
-    if constexpr (std::is_void_v<T>) {
-      co_await std::move(task);
-      result.set_value();
-    } else {
-      result.set_value(co_await std::move(task));
-    }
-  } catch (...) {
-    result.set_exception(std::current_exception());
-  }
-}
-
-// Starts the task on the home thread.
-template <class T>
-std::future<T> start(HomeThread& home, rt::Task<T> task) {
-  std::promise<T> result;
-  auto future = result.get_future();
-  home.post([task = std::move(task), result = std::move(result)]() mutable { drive(std::move(task), std::move(result)); });
-  return future;
-}
-
-template <class T>
 T get_soon(std::future<T> future) {
   if (future.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
     ADD_FAILURE() << "nothing came within 60 s";
@@ -111,8 +91,41 @@ T get_soon(std::future<T> future) {
   return future.get();
 }
 
+// What a task will give. Errors travel as values: an exception object shared by two threads looks like a race to tsan.
 template <class T>
-T wait(HomeThread& home, rt::Task<T> task) { return get_soon(start(home, std::move(task))); }
+struct Pending {
+  std::future<base::Result<T>> result;
+  T get() { return base::value_or_throw(get_soon(std::move(result))); }
+};
+
+template <class T>
+Detached drive(rt::Task<T> task, std::promise<base::Result<T>> result) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(task);
+      result.set_value({});
+    } else {
+      result.set_value(co_await std::move(task));
+    }
+  } catch (const base::Error& error) {
+    result.set_value(base::fail(error));
+  }
+}
+
+// Starts the task on the home thread.
+template <class T>
+Pending<T> start(HomeThread& home, rt::Task<T> task) {
+  std::promise<base::Result<T>> result;
+  Pending<T> pending{result.get_future()};
+  home.post(
+      [task = std::move(task), result = std::move(result)]() mutable { drive(std::move(task), std::move(result)); });
+  return pending;
+}
+
+template <class T>
+T wait(HomeThread& home, rt::Task<T> task) {
+  return start(home, std::move(task)).get();
+}
 
 // True as soon as the condition holds, false after 30 s.
 template <class F>

@@ -22,8 +22,9 @@ Token read(const Statement& row) {
 
 std::int64_t insert(Connection& connection, Token& token, const base::Digest& hash) {
   connection
-      .prepare("INSERT INTO tokens (name, hash, role, workspace, created, expires, last_used, revoked)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .prepare(
+          "INSERT INTO tokens (name, hash, role, workspace, created, expires, last_used, revoked)"
+          " VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
       .bind_all(token.name, hash, token.role, token.workspace, token.created, token.expires, token.last_used,
                 token.revoked)
       .run();
@@ -50,7 +51,8 @@ std::vector<Token> list(Connection& connection) {
 }
 
 bool revoke(Connection& connection, std::int64_t id, base::UtcTime now) {
-  return connection.prepare("UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?").bind_all(now, id).run() == 1;
+  return connection.prepare("UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?").bind_all(now, id).run() ==
+         1;
 }
 
 void touch(Connection& connection, std::int64_t id, base::UtcTime now) {

@@ -14,7 +14,8 @@ Workspace read(const Statement& row) {
 }  // namespace
 
 std::optional<Workspace> find(Connection& connection, std::string_view name) {
-  Statement row = connection.prepare("SELECT name, subscription_id, resource_group, created FROM workspaces WHERE name = ?");
+  Statement row =
+      connection.prepare("SELECT name, subscription_id, resource_group, created FROM workspaces WHERE name = ?");
   if (!row.bind(name).step()) return std::nullopt;
   return read(row);
 }
@@ -28,14 +29,16 @@ Workspace get(Connection& connection, std::string_view name) {
 
 bool insert_if_absent(Connection& connection, const Workspace& workspace) {
   return connection
-             .prepare("INSERT INTO workspaces (name, subscription_id, resource_group, created) VALUES (?, ?, ?, ?)"
-                      " ON CONFLICT (name) DO NOTHING")
+             .prepare(
+                 "INSERT INTO workspaces (name, subscription_id, resource_group, created) VALUES (?, ?, ?, ?)"
+                 " ON CONFLICT (name) DO NOTHING")
              .bind_all(workspace.name, workspace.subscription_id, workspace.resource_group, workspace.created)
              .run() == 1;
 }
 
 std::vector<Workspace> list(Connection& connection) {
-  Statement row = connection.prepare("SELECT name, subscription_id, resource_group, created FROM workspaces ORDER BY name");
+  Statement row =
+      connection.prepare("SELECT name, subscription_id, resource_group, created FROM workspaces ORDER BY name");
   std::vector<Workspace> all;
   while (row.step()) all.push_back(read(row));
   return all;

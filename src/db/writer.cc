@@ -38,8 +38,7 @@ void Writer::stop() {
 void Writer::loop() {
   while (true) {
     // One timed wait after work, to checkpoint in the first idle second; then asleep until there is work again.
-    const bool unsettled = wal_pages_ != checkpointed_at_ && !failed_;
-    auto batch = queue_.take(kBatchLimit, unsettled ? std::optional(kIdle) : std::nullopt);
+    auto batch = queue_.take(kBatchLimit, unsettled_ ? std::optional(kIdle) : std::nullopt);
     if (!batch.empty()) {
       run_batch(batch);
       if (wal_pages_ < checkpointed_at_) checkpointed_at_ = 0;  // the log was begun anew
@@ -54,18 +53,22 @@ void Writer::loop() {
 }
 
 void Writer::run_batch(std::vector<Operation>& batch) {
-  const std::exception_ptr lost = failed_ ? failed_ : try_batch(batch);
+  const std::optional<base::Error> lost = failed_ ? failed_ : try_batch(batch);
   if (!lost) {
+    unsettled_ = true;
     ++stats_.commits;
     stats_.operations += batch.size();
     if (batch.size() > stats_.largest_batch) stats_.largest_batch = batch.size();
   }
-  for (Operation& operation : batch) operation.done(lost ? lost : std::move(operation.error));
+  for (Operation& operation : batch) {
+    // Each gets an error of its own: an exception object must not be shared between threads.
+    operation.done(lost ? std::make_exception_ptr(*lost) : std::move(operation.error));
+  }
 }
 
-// Null when committed; else what every operation of the batch is told.
-std::exception_ptr Writer::try_batch(std::vector<Operation>& batch) {
-  std::exception_ptr lost;
+// Nothing when committed; else what every operation of the batch is told.
+std::optional<base::Error> Writer::try_batch(std::vector<Operation>& batch) {
+  std::optional<base::Error> lost;
   try {
     connection_->prepare("BEGIN IMMEDIATE").run();
     for (Operation& operation : batch) {
@@ -74,11 +77,17 @@ std::exception_ptr Writer::try_batch(std::vector<Operation>& batch) {
       if (!connection_->in_transaction() || connection_->broken()) std::rethrow_exception(operation.error);
     }
     connection_->prepare("COMMIT").run();
+  } catch (const base::Error& error) {
+    lost = error;
+  } catch (const std::exception& error) {
+    lost = base::Error(base::Code::internal, fmt::format("the database could not commit: {}", error.what()));
   } catch (...) {
-    lost = std::current_exception();
-    connection_->rollback();
+    lost = base::Error(base::Code::internal, "the database could not commit");
   }
-  if (lost) note_failure(lost);
+  if (lost) {
+    connection_->rollback();
+    note_failure(*lost);
+  }
   return lost;
 }
 
@@ -95,30 +104,25 @@ void Writer::run_one(Operation& operation) {
   }
 }
 
-void Writer::note_failure(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const base::Error& failure) {
-    base::log::error("database-write-failed", {{"error", failure.text()}});
-    if (!connection_->broken() || failed_) return;
-    failed_ = error;
-    fatal_(failure);
-  } catch (const std::exception& failure) {
-    base::log::error("database-write-failed", {{"error", failure.what()}});
-  }
+void Writer::note_failure(const base::Error& error) {
+  base::log::error("database-write-failed", {{"error", error.text()}});
+  if (!connection_->broken() || failed_) return;
+  failed_ = error;
+  fatal_(error);
 }
 
 void Writer::checkpoint(int mode) {
   int in_log = 0, moved = 0;
   const int code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, mode, &in_log, &moved);
+  unsettled_ = false;
   checkpointed_at_ = wal_pages_;  // a failed or partial one is tried again after as much new work
   if (code == SQLITE_OK) {
     stats_.checkpoint_pages += moved;
   } else if (code != SQLITE_BUSY) {
     try {
       connection_->fail(code, "checkpoint");
-    } catch (...) {
-      note_failure(std::current_exception());
+    } catch (const base::Error& error) {
+      note_failure(error);
     }
   }
 }

@@ -16,7 +16,9 @@ namespace {
 using base::Code;
 using base::Error;
 
-constexpr std::size_t kFilePiece = 1 << 20;      // sent before others get their turn on the home thread
+constexpr std::size_t kFilePiece = 1 << 20;
+constexpr std::size_t kTurnBytes = 512 * 1024;   // moved before others get their turn on the home thread
+constexpr std::size_t kCallBytes = 16 * 1024;    // what a call costs at least, in bytes
 constexpr std::size_t kCopyPiece = 64 * 1024;
 constexpr std::size_t kLingerBytes = 16 << 20;   // discarded while the client still sends
 constexpr auto kLingerTime = std::chrono::seconds(2);
@@ -70,6 +72,14 @@ rt::Task<void> Connection::wait(Io::Kind wanted) {
   if (wanted == Io::Kind::failed || wanted == Io::Kind::end) gone();
   const bool alive = wanted == Io::Kind::want_read ? co_await socket_.readable() : co_await socket_.writable();
   if (!alive) gone();
+  since_turn_ = 0;
+}
+
+rt::Task<void> Connection::be_fair(std::size_t bytes) {
+  since_turn_ += std::max(bytes, kCallBytes);
+  if (since_turn_ < kTurnBytes) co_return;
+  since_turn_ = 0;
+  co_await Turn{loop_};
 }
 
 rt::Task<void> Connection::wait_for_client(Io::Kind wanted) {
@@ -132,6 +142,7 @@ rt::Task<void> Connection::write(Pieces pieces, bool more_follows) {
       piece.remove_prefix(part);
       done -= part;
     }
+    if (left > 0 || io.count >= kCallBytes) co_await be_fair(io.count);
   }
 }
 
@@ -160,7 +171,7 @@ rt::Task<void> Connection::send_file(const FileBody& file) {
     const Io io = try_send_file(file.fd, offset, end);
     if (io.kind == Io::Kind::end) throw Error(Code::io, "a file became shorter while it was sent");
     if (io.kind != Io::Kind::done) co_await wait_for_client(io.kind);
-    else co_await Turn{loop_};
+    else co_await be_fair(io.count);
   }
 }
 
@@ -173,7 +184,6 @@ rt::Task<void> Connection::copy_file(const FileBody& file) {
     if (count == 0) throw Error(Code::io, "a file became shorter while it was sent");
     co_await write({std::string_view(buffer.data(), static_cast<std::size_t>(count))});
     sent += static_cast<std::size_t>(count);
-    co_await Turn{loop_};
   }
 }
 

@@ -58,7 +58,8 @@ struct Request {
   bool is_local = false;                            // came over the Unix socket
   Principal principal;
   BodyReader* body = nullptr;
-  rt::CancelToken cancel;                           // fires when the client goes away or the server stops
+  rt::CancelToken cancel;                           // fires when the client goes away (seen once the body was read)
+                                                    // or the server stops
 
   std::optional<std::string> header(std::string_view lower_case_name) const;
   std::optional<std::string> query_value(const std::string& name) const;
@@ -66,6 +67,7 @@ struct Request {
   rt::Task<std::string> text();
 };
 
+// Runs after its handler has returned; the handler's Request lives until it ends.
 using StreamBody = std::move_only_function<rt::Task<void>(BodyWriter&)>;
 // `length` bytes of an open file from `offset`; the server closes fd.
 struct FileBody {

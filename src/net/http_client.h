@@ -1,5 +1,7 @@
 // HttpClient: blocking HTTP/1.1 client for the runner and the command line. One connection, kept alive, reopened when
-// the server went away. Not thread-safe: one per thread. Speaks http://, https:// and unix:///path/of/socket.
+// the server went away: a request on a kept connection that dies before the first byte of its answer is sent once more
+// (not one with a BodySource that was read from), so requests must be idempotent. Not thread-safe: one per thread.
+// Speaks http://, https:// and unix:///path/of/socket.
 #pragma once
 
 #include <cstdint>

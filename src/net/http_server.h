@@ -1,6 +1,6 @@
 // HttpServer: listens on loopback TCP, a Unix socket, or TLS; parses, limits, authenticates, routes, answers.
-// Lives on the home loop. Every request passes the same gate: size limits → Host/Origin → route → credential →
-// permission → handler. A handler's base::Error becomes the one JSON error shape; anything else a 500 without detail.
+// Lives on the home loop. Every request passes the same gate: size limits → Host/Origin → credential (except for open
+// routes) → route → permission → handler; who has no credential does not learn which paths exist. A handler's base::Error becomes the one JSON error shape; anything else a 500 without detail.
 #pragma once
 
 #include <filesystem>

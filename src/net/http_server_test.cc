@@ -134,6 +134,11 @@ TEST(HttpServer, ErrorsHaveOneShapeAndForeignExceptionsTellNothing) {
     response.headers["x"] = "a\r\nset-cookie: b";
     co_return response;
   });
+  server.get("/framing", [](Request&) -> rt::Task<Response> {
+    auto response = Response::json("{}");
+    response.headers["content-length"] = "1";
+    co_return response;
+  });
   ASSERT_TRUE(server.start());
   HttpClient client({.url = server.unix_url()});
   const auto error = must(client.request("GET", "/error"));
@@ -145,7 +150,11 @@ TEST(HttpServer, ErrorsHaveOneShapeAndForeignExceptionsTellNothing) {
   const auto crash = must(client.request("GET", "/crash"));
   EXPECT_EQ(crash.status, 500);
   EXPECT_THAT(crash.body, Not(HasSubstr("secret")));
-  EXPECT_EQ(must(client.request("GET", "/split")).status, 500);
+  for (const auto* path : {"/split", "/framing"}) {
+    const auto refused = must(client.request("GET", path));
+    EXPECT_EQ(refused.status, 500) << path;
+    EXPECT_FALSE(refused.headers.contains("set-cookie"));
+  }
 }
 
 TEST(HttpServer, BodiesComeWholeWhateverTheirFraming) {
@@ -234,6 +243,35 @@ TEST(HttpServer, AStreamIsSlowedByItsReader) {
   EXPECT_GT(rest.size(), 64u * 1024 * 900);
   EXPECT_THAT(rest.substr(rest.size() - 5), "0\r\n\r\n");
   EXPECT_EQ(written, 1000);
+}
+
+TEST(HttpServer, AClientThatIsAlwaysReadyDoesNotKeepTheHomeThread) {
+  std::promise<void> blocked, sent;
+  std::promise<int> served_at_turn;
+  TestServer server;
+  int served = 0;
+  server.get("/first", [&](Request&) -> rt::Task<Response> {
+    blocked.set_value();
+    sent.get_future().wait();  // the home thread stands still while the client fills the socket
+    co_return Response::json("1");
+  });
+  server.get("/next", [&](Request&) -> rt::Task<Response> {
+    if (++served == 1) server.loop.post([&] { served_at_turn.set_value(served); });
+    co_return Response::empty();
+  });
+  ASSERT_TRUE(server.start());
+  RawClient client(server.port());
+  client.send("GET /first HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+  blocked.get_future().wait();
+  const std::string next = "GET /next HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n";
+  std::string many;
+  for (int i = 0; i < 300; ++i) many += next;
+  client.send(many);  // all of it fits into the socket
+  sent.set_value();
+  for (int i = 0; i < 300; ++i) client.read_until("HTTP/1.1 204 ");
+  EXPECT_LT(served_at_turn.get_future().get(), 100);
+  server.stop();
+  EXPECT_EQ(served, 300);
 }
 
 TEST(HttpServer, AStreamThatFailsIsNotEndedProperly) {

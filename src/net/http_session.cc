@@ -158,6 +158,7 @@ rt::Task<void> HttpSession::receive(bool want_large) {
     const Io io = connection_.try_read(space.data(), space.size());
     if (io.kind == Io::Kind::done) {
       input_.received(io.count);
+      co_await connection_.be_fair(io.count);
       co_return;
     }
     if (io.kind == Io::Kind::end) {
@@ -240,6 +241,7 @@ rt::Task<bool> HttpSession::serve_one() {
   connection_.socket().set_deadline(context_.limits.keep_alive_timeout);
   if (context_.on_finished)
     context_.on_finished({route ? route->operation : "", request.method, response->status, rt::system_clock().steady() - started});
+  co_await connection_.be_fair(0);
   co_return keep_alive_;
 }
 

@@ -59,6 +59,9 @@ constexpr std::pair<std::string_view, std::string_view> kAlways[] = {
     {"cache-control", "no-store"},
 };
 
+// The framing is the server's: a handler that writes it too would contradict it.
+bool is_framing(std::string_view name) { return name == "content-length" || name == "transfer-encoding" || name == "connection"; }
+
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   const auto breaks = [](char c) { return c == '\r' || c == '\n' || c == '\0'; };
   if (name.empty() || std::ranges::any_of(name, [](unsigned char c) { return c <= ' ' || c == ':' || c > '~'; }) ||
@@ -73,7 +76,10 @@ std::string make_response_head(const Response& response, const Framing& framing,
   std::string out;
   out.reserve(512);
   out += fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason(response.status));
-  for (const auto& [name, value] : response.headers) append_field(out, name, value);
+  for (const auto& [name, value] : response.headers) {
+    if (is_framing(name)) throw base::Error(base::Code::internal, "a handler set " + name);
+    append_field(out, name, value);
+  }
   for (const auto& [name, value] : kAlways)
     if (!response.headers.contains(name)) append_field(out, name, value);
   out += date_field(now);

@@ -15,6 +15,8 @@ Task<void> end_quietly(std::string name, Task<void> task) {
       base::log::error("coroutine-failed", {{"name", name}, {"code", base::code_name(error.code())}, {"error", error.text()}});
   } catch (const std::exception& error) {
     base::log::error("coroutine-failed", {{"name", name}, {"error", error.what()}});
+  } catch (...) {
+    base::log::error("coroutine-failed", {{"name", name}, {"error", "an exception of unknown type"}});
   }
 }
 

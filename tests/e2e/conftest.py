@@ -1,4 +1,5 @@
 """Fixtures: servers in their own state folders, and clients that speak with them."""
+
 import os
 import pathlib
 import sys

@@ -1,4 +1,5 @@
 """Documents that are not what they should be: refused with the one error shape, in bounded time and memory."""
+
 import json
 import time
 
@@ -13,9 +14,16 @@ def memory_of(pid):
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmRSS"))
 
 
-ROUTES = [("POST", "/api/v1/workspaces/default/runs"), ("PUT", "/api/v1/workspaces/default/computes/json"), ("PUT", "/api/v1/workspaces/json-test"),
-          ("PATCH", "/api/v1/workspaces/default/runs/{run}/tags"), ("POST", "/api/v1/tokens"), ("POST", "/api/v1/blobs/missing"),
-          ("POST", "/api/v1/workspaces/default/runs/{run}/archive"), ("POST", "/api/v1/store/gc")]
+ROUTES = [
+    ("POST", "/api/v1/workspaces/default/runs"),
+    ("PUT", "/api/v1/workspaces/default/computes/json"),
+    ("PUT", "/api/v1/workspaces/json-test"),
+    ("PATCH", "/api/v1/workspaces/default/runs/{run}/tags"),
+    ("POST", "/api/v1/tokens"),
+    ("POST", "/api/v1/blobs/missing"),
+    ("POST", "/api/v1/workspaces/default/runs/{run}/archive"),
+    ("POST", "/api/v1/store/gc"),
+]
 # Bodies that may be left out where every field has a default.
 OPTIONAL = {"empty", "blank"}
 
@@ -33,7 +41,9 @@ def finished(server):
 def test_a_bad_document_is_refused(server, client, finished, method, path, kind):
     begun = time.monotonic()
     try:
-        answer = client.request(method, path.format(run=finished), body=NOT_JSON[kind], headers={"Content-Type": "application/json"})
+        answer = client.request(
+            method, path.format(run=finished), body=NOT_JSON[kind], headers={"Content-Type": "application/json"}
+        )
     except (BrokenPipeError, ConnectionResetError):
         assert kind == "over the body limit"  # the server need not read what it refuses
         return
@@ -47,7 +57,9 @@ def test_a_bad_document_is_refused(server, client, finished, method, path, kind)
 
 def test_a_key_given_twice_is_refused(client):
     submit = make_submit("true")
-    client.request("POST", client.path("runs"), body=duplicate_keys(submit), headers={"Content-Type": "application/json"}).expect(400)
+    client.request(
+        "POST", client.path("runs"), body=duplicate_keys(submit), headers={"Content-Type": "application/json"}
+    ).expect(400)
     client.get(client.path("runs", submit["id"])).expect(404)
 
 
@@ -66,5 +78,7 @@ def test_text_of_every_plane_survives(client):
 def test_a_document_with_another_content_type_is_refused(client):
     """A form that a browser can send without a preflight is no JSON."""
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        answer = client.request("POST", client.path("runs"), body=json.dumps(make_submit("true")).encode(), headers={"Content-Type": kind})
+        answer = client.request(
+            "POST", client.path("runs"), body=json.dumps(make_submit("true")).encode(), headers={"Content-Type": kind}
+        )
         assert answer.status in (400, 415), f"{kind}: {answer.status}"

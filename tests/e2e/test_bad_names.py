@@ -1,4 +1,5 @@
 """No name or path of a client reaches the file system: every name field with every bad name."""
+
 import json
 import os
 import urllib.parse
@@ -9,7 +10,21 @@ from harness.blobs import digest, pack
 from harness.client import make_submit, new_id
 from harness.corpus import BAD_NAMES, BAD_PATHS
 
-STATE_NAMES = {"lock", "server.json", "token", "run", "lathe.db", "lathe.db-wal", "lathe.db-shm", "store", "live", "reserve", "server.log", "config.yaml", "work"}
+STATE_NAMES = {
+    "lock",
+    "server.json",
+    "token",
+    "run",
+    "lathe.db",
+    "lathe.db-wal",
+    "lathe.db-shm",
+    "store",
+    "live",
+    "reserve",
+    "server.log",
+    "config.yaml",
+    "work",
+}
 
 
 def snapshot(folder):
@@ -37,8 +52,19 @@ def refused(answer, name):
         json.loads(answer.body)
 
 
-@pytest.mark.parametrize("template", ["/api/v1/workspaces/{}", "/api/v1/workspaces/{}/runs", "/api/v1/workspaces/default/runs/{}", "/api/v1/workspaces/default/runs/{}/logs",
-                                      "/api/v1/workspaces/default/experiments/{}", "/api/v1/workspaces/default/computes/{}", "/api/v1/blobs/{}", "/api/v1/trees/{}"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "/api/v1/workspaces/{}",
+        "/api/v1/workspaces/{}/runs",
+        "/api/v1/workspaces/default/runs/{}",
+        "/api/v1/workspaces/default/runs/{}/logs",
+        "/api/v1/workspaces/default/experiments/{}",
+        "/api/v1/workspaces/default/computes/{}",
+        "/api/v1/blobs/{}",
+        "/api/v1/trees/{}",
+    ],
+)
 def test_a_bad_name_in_a_path_is_refused(client, template):
     for name in filter(None, BAD_NAMES):
         refused(client.get(template.format(urllib.parse.quote(name, safe=""))), name)
@@ -90,10 +116,28 @@ def test_a_runner_cannot_name_a_file_outside(holder):
     attempt.finish().expect(200)
 
 
-RAW = ["/../../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/api/v1/../../etc/passwd", "/api/v1/workspaces/default/runs/..%2f..%2f..%2ftoken",
-       "/api/v1/blobs/..%2f..%2f..%2ftoken", "/api/v1//server", "//api/v1/server", "/api/v1/server/", "/api/v1/./server", "/api/v1/server%00", "/api/v1/server%2f",
-       "/api/v1/blobs/ab%2fcd", "/static/../token", "/api/v1/workspaces/default/runs/x/files/content?path=..%2f..%2ftoken",
-       "/api/v1/workspaces/default/runs/x/files/content?path=%252e%252e%252ftoken", "/api/v1/server%", "/api/v1/server%zz", "/api/v1/server%c0%af", "http://evil.example/api/v1/server"]
+RAW = [
+    "/../../../etc/passwd",
+    "/..%2f..%2fetc/passwd",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "/api/v1/../../etc/passwd",
+    "/api/v1/workspaces/default/runs/..%2f..%2f..%2ftoken",
+    "/api/v1/blobs/..%2f..%2f..%2ftoken",
+    "/api/v1//server",
+    "//api/v1/server",
+    "/api/v1/server/",
+    "/api/v1/./server",
+    "/api/v1/server%00",
+    "/api/v1/server%2f",
+    "/api/v1/blobs/ab%2fcd",
+    "/static/../token",
+    "/api/v1/workspaces/default/runs/x/files/content?path=..%2f..%2ftoken",
+    "/api/v1/workspaces/default/runs/x/files/content?path=%252e%252e%252ftoken",
+    "/api/v1/server%",
+    "/api/v1/server%zz",
+    "/api/v1/server%c0%af",
+    "http://evil.example/api/v1/server",
+]
 
 
 @pytest.mark.parametrize("target", RAW)
@@ -114,7 +158,7 @@ def test_names_that_are_only_text_are_kept_as_they_are(client):
     """Tags and display names are shown, never used as a path: anything that is text is fine, and comes back the same."""
     names = [name for name in BAD_NAMES if 0 < len(name.encode()) <= 250 and name.isprintable()]
     for start in range(0, len(names), 40):
-        tags = {name[:255]: name for name in names[start:start + 40]}
+        tags = {name[:255]: name for name in names[start : start + 40]}
         run = client.submit("true", id=new_id(), tags=tags, display_name=names[start])
         assert client.run(run)["tags"] == tags and client.run(run)["display_name"] == names[start]
     for name in ("a\nb", "\x1b[31mred", "\x7f", "\x9b31m", "a\0b"):
@@ -124,7 +168,9 @@ def test_names_that_are_only_text_are_kept_as_they_are(client):
 
 def test_outputs_that_are_links_bring_no_foreign_bytes(server, client):
     outside = server.state.parent / "outside" / "secret.txt"
-    run = client.submit(f"mkdir -p outputs; ln -s {outside} outputs/link; ln -s {outside.parent} outputs/folder; ln -s {server.state}/token outputs/token; mkfifo outputs/pipe; echo ok > outputs/ok")
+    run = client.submit(
+        f"mkdir -p outputs; ln -s {outside} outputs/link; ln -s {outside.parent} outputs/folder; ln -s {server.state}/token outputs/token; mkfifo outputs/pipe; echo ok > outputs/ok"
+    )
     client.wait(run, "Completed")
     for path in client.files(run):
         body = client.file(run, path).body

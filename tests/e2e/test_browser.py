@@ -1,4 +1,5 @@
 """A web page in somebody's browser cannot speak with the server: Host and Origin are checked on every request."""
+
 import pytest
 
 from harness.client import make_submit
@@ -9,7 +10,20 @@ def tcp(server):
     return server.tcp_client()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", "0.0.0.0", "169.254.169.254", "[::2]", "a b", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "0.0.0.0",
+        "169.254.169.254",
+        "[::2]",
+        "a b",
+        "",
+    ],
+)
 @pytest.mark.parametrize("path", ["/healthz", "/api/v1/server"])
 def test_a_foreign_host_is_refused(tcp, host, path):
     answer = tcp.request("GET", path, headers={"Host": host})
@@ -22,7 +36,9 @@ def test_hosts_of_this_machine_are_welcome(tcp):
         tcp.request("GET", "/api/v1/server", headers={"Host": host}).expect(200)
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1.evil.example", "null", "file://", "http://localhost.evil.example"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "https://127.0.0.1.evil.example", "null", "file://", "http://localhost.evil.example"]
+)
 def test_a_foreign_origin_changes_nothing(tcp, origin):
     submit = make_submit("true")
     tcp.request("POST", tcp.path("runs"), json_body=submit, headers={"Origin": origin}).expect(403)
@@ -49,7 +65,9 @@ def test_no_answer_invites_other_origins(tcp):
 
 
 def test_a_preflight_gets_no_permission(tcp):
-    answer = tcp.request("OPTIONS", tcp.path("runs"), headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
+    answer = tcp.request(
+        "OPTIONS", tcp.path("runs"), headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    )
     assert answer.status >= 400 and "access-control-allow-origin" not in answer.headers
 
 
@@ -63,7 +81,7 @@ def test_html_written_by_a_run_is_never_rendered(tcp):
 
 
 def test_a_file_name_cannot_inject_a_header(tcp):
-    run = tcp.submit("mkdir -p outputs; echo x > \"outputs/$(printf 'a\\r\\nSet-Cookie: b=c\\r\\n\"d')\"")
+    run = tcp.submit('mkdir -p outputs; echo x > "outputs/$(printf \'a\\r\\nSet-Cookie: b=c\\r\\n"d\')"')
     tcp.wait(run)
     for path in tcp.files(run):
         if path.startswith("outputs/"):

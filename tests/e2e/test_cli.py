@@ -1,4 +1,5 @@
 """The command line as people use it: output, exit codes, one server per folder, Ctrl-C."""
+
 import json
 import os
 import pathlib
@@ -32,7 +33,9 @@ def submit(server, line, *options):
 
 
 def start_cli(server, *arguments):
-    return subprocess.Popen([str(paths.BINARY), "--state", str(server.state), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [str(paths.BINARY), "--state", str(server.state), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_up_twice_is_one_server_and_down_ends_it(own_state):
@@ -79,7 +82,9 @@ def test_data_is_on_stdout_and_talk_on_stderr(server):
 
 @pytest.mark.parametrize("line, code", [("true", 0), ("exit 3", RUN_FAILED)])
 def test_follow_and_wait_tell_by_their_exit_code_how_the_run_ended(server, line, code):
-    followed = server.cli("run", "submit", "--compute", "pool", "--follow", "--command", "--", "/bin/sh", "-c", line, check=False)
+    followed = server.cli(
+        "run", "submit", "--compute", "pool", "--follow", "--command", "--", "/bin/sh", "-c", line, check=False
+    )
     assert followed.returncode == code
     run = submit(server, line)
     assert server.cli("run", "wait", run, check=False).returncode == code
@@ -119,8 +124,21 @@ def catches_interrupt(pid):
 def test_every_list_and_show_command_speaks_json(server):
     run = submit(server, "mkdir -p outputs; echo x > outputs/x", "--experiment", "json-test", "--tag", "a=b")
     server.client().wait(run, "Completed")
-    for command in (["run", "list"], ["run", "show", run], ["run", "files", run], ["compute", "list"], ["compute", "show", "pool"], ["experiment", "list"],
-                    ["experiment", "show", "json-test"], ["token", "list"], ["store", "stats"], ["status"], ["workspace", "show"], ["store", "gc", "--dry-run"], ["doctor"]):
+    for command in (
+        ["run", "list"],
+        ["run", "show", run],
+        ["run", "files", run],
+        ["compute", "list"],
+        ["compute", "show", "pool"],
+        ["experiment", "list"],
+        ["experiment", "show", "json-test"],
+        ["token", "list"],
+        ["store", "stats"],
+        ["status"],
+        ["workspace", "show"],
+        ["store", "gc", "--dry-run"],
+        ["doctor"],
+    ):
         done = server.cli("-o", "json", *command, check=False)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         json.loads(done.stdout)
@@ -176,9 +194,22 @@ def test_tokens_from_the_command_line(server, tmp_path):
     assert server.cli(*viewer, "run", "list", check=False).returncode == 4
 
 
-@pytest.mark.parametrize("arguments, code", [(["frobnicate"], 2), (["run"], 2), (["run", "submit"], 2), (["run", "show"], 2), (["run", "show", "absent"], 5),
-                                             (["run", "list", "--no-such-option"], 2), (["run", "submit", "--nodes", "0", "--command", "--", "true"], 2),
-                                             (["run", "submit", "--script", "absent.py"], 2), (["compute", "show", "absent"], 5), (["run", "cancel", "absent"], 5)], ids=str)
+@pytest.mark.parametrize(
+    "arguments, code",
+    [
+        (["frobnicate"], 2),
+        (["run"], 2),
+        (["run", "submit"], 2),
+        (["run", "show"], 2),
+        (["run", "show", "absent"], 5),
+        (["run", "list", "--no-such-option"], 2),
+        (["run", "submit", "--nodes", "0", "--command", "--", "true"], 2),
+        (["run", "submit", "--script", "absent.py"], 2),
+        (["compute", "show", "absent"], 5),
+        (["run", "cancel", "absent"], 5),
+    ],
+    ids=str,
+)
 def test_wrong_usage_has_an_exit_code_and_a_hint(server, arguments, code, tmp_path):
     done = server.cli(*arguments, check=False, cwd=tmp_path)
     assert done.returncode == code, done.stderr
@@ -199,7 +230,9 @@ def test_workspace_init_writes_a_config_without_a_token(server, tmp_path):
     config = json.loads(files[0].read_text())
     assert config["workspace_name"] == "cli-space" and {"subscription_id", "resource_group"} <= set(config)
     assert set(config["lathe"]) == {"server", "token_file"} and server.token not in files[0].read_text()
-    shown = subprocess.run([paths.BINARY, "-o", "json", "workspace", "show"], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    shown = subprocess.run(
+        [paths.BINARY, "-o", "json", "workspace", "show"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
     assert shown.returncode == 0 and json.loads(shown.stdout)["name"] == "cli-space", shown.stderr
     assert Client(server.discovery()["url"], token=server.token).get("/api/v1/workspaces/cli-space").status == 200
 
@@ -231,7 +264,9 @@ def test_version_is_the_one_of_the_server(server):
 
 
 def test_a_broken_pipe_is_no_error_of_ours(server):
-    run = server.client().submit([sys.executable, "-c", "print('x' * 100 + '\\n', end='') or [print('y' * 1000) for _ in range(20000)]"])
+    run = server.client().submit(
+        [sys.executable, "-c", "print('x' * 100 + '\\n', end='') or [print('y' * 1000) for _ in range(20000)]"]
+    )
     server.client().wait(run, "Completed")
     line = f"{paths.BINARY} --state {server.state} run logs {run} | head -n 1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)

@@ -1,4 +1,5 @@
 """Jumps of the wall clock, and a monotonic clock that was moved, change no run, no order and no time-out."""
+
 import ctypes
 import mmap
 import struct
@@ -67,7 +68,7 @@ class Clock:
 
     def set(self, seconds):
         with self.file.open("r+b") as file, mmap.mmap(file.fileno(), 4096) as page:
-            page[:ctypes.sizeof(ctypes.c_longlong)] = struct.pack("<q", seconds)
+            page[: ctypes.sizeof(ctypes.c_longlong)] = struct.pack("<q", seconds)
 
 
 @pytest.fixture

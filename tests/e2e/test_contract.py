@@ -1,4 +1,5 @@
 """api/openapi.yaml is the contract: it is valid, its examples match it, and it lists exactly the server's routes."""
+
 import subprocess
 
 import jsonschema
@@ -11,14 +12,20 @@ from harness.client import SEEN
 
 def resolver_schema(schema):
     """The schema of one place, with the document's components beside it for its references."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "components": contract.document()["components"], "allOf": [schema]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "components": contract.document()["components"],
+        "allOf": [schema],
+    }
 
 
 def test_the_document_is_valid_openapi():
     openapi_spec_validator.validate(contract.document())
 
 
-@pytest.mark.parametrize("where, schema, file", contract.media_examples(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    "where, schema, file", contract.media_examples(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_an_example_matches_its_schema(where, schema, file):
     name = file.removeprefix("examples/").removesuffix(".json")
     validator = jsonschema.Draft202012Validator(resolver_schema(schema), format_checker=jsonschema.FormatChecker())
@@ -60,7 +67,11 @@ def test_the_server_has_exactly_the_routes_of_the_document():
     done = subprocess.run([paths.BINARY, "server", "--print-routes"], capture_output=True, text=True, timeout=30, check=True)
     served = {tuple(line.split()) for line in done.stdout.splitlines() if line.strip()}
     # HEAD is answered wherever GET is, so the router has no route of its own for it.
-    written = {(operation.method, operation.path, operation.id, operation.permission) for operation in contract.operations() if operation.method != "HEAD"}
+    written = {
+        (operation.method, operation.path, operation.id, operation.permission)
+        for operation in contract.operations()
+        if operation.method != "HEAD"
+    }
     assert served - written == set(), "routes that the document lacks or describes otherwise"
     assert written - served == set(), "operations that the server lacks"
 
@@ -69,7 +80,11 @@ def test_the_server_has_exactly_the_routes_of_the_document():
 def test_every_operation_was_exercised(request):
     """Looks at what the clients of the whole session did; means nothing when only a part of the suite ran."""
     collected = {item.path.name for item in request.session.items}
-    if collected != {path.name for path in paths.REPOSITORY.glob("tests/e2e/test_*.py")} or request.config.option.keyword or request.config.option.markexpr:
+    if (
+        collected != {path.name for path in paths.REPOSITORY.glob("tests/e2e/test_*.py")}
+        or request.config.option.keyword
+        or request.config.option.markexpr
+    ):
         pytest.skip("only a part of the suite was run")
     succeeded = {operation for operation, statuses in SEEN.items() if any(status < 300 for status in statuses)}
     missing = {operation.id for operation in contract.operations()} - succeeded

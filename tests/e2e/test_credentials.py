@@ -1,4 +1,5 @@
 """Every route with every kind of credential; the expectation is each operation's x-permission in the contract."""
+
 import json
 import sqlite3
 
@@ -45,15 +46,30 @@ def credentials(holder):
     with sqlite3.connect(holder.server.state / "lathe.db") as database:
         database.execute("UPDATE tokens SET expires = 1 WHERE id = ?", (expired["id"],))
     holder.server.start()
-    made |= {"none": None, "garbage": "\u00ff not a token", "wrong": "lathe_" + "A" * len(made["viewer"][6:]), "expired": expired["token"],
-             "revoked": revoked["token"], OWN: own.client.token, OTHER: other.client.token, "run": own.run}
+    made |= {
+        "none": None,
+        "garbage": "\u00ff not a token",
+        "wrong": "lathe_" + "A" * len(made["viewer"][6:]),
+        "expired": expired["token"],
+        "revoked": revoked["token"],
+        OWN: own.client.token,
+        OTHER: other.client.token,
+        "run": own.run,
+    }
     return made
 
 
 def target(operation, run):
     """A path that exists for the gate; what it names does not, except the run of the run token."""
-    values = {"workspace": "default", "experiment": "absent", "compute": "absent", "token": "999999", "digest": "ab" * 32, "attempt": "1",
-              "run": run if operation.permission == "own_run" else "absent_run"}
+    values = {
+        "workspace": "default",
+        "experiment": "absent",
+        "compute": "absent",
+        "token": "999999",
+        "digest": "ab" * 32,
+        "attempt": "1",
+        "run": run if operation.permission == "own_run" else "absent_run",
+    }
     return operation.path.format(**values)
 
 
@@ -124,7 +140,11 @@ def test_the_unix_socket_needs_a_token_too(holder):
 def test_a_token_of_one_workspace_does_not_reach_another(holder):
     client = holder.client
     client.put("/api/v1/workspaces/island", {}).expect(200, 201)
-    token = client.post("/api/v1/tokens", {"name": "islander", "role": "contributor", "workspace": "island"}).expect(201).json()["token"]
+    token = (
+        client.post("/api/v1/tokens", {"name": "islander", "role": "contributor", "workspace": "island"})
+        .expect(201)
+        .json()["token"]
+    )
     islander = client.with_token(token)
     islander.get("/api/v1/workspaces/island/runs").expect(200)
     islander.get("/api/v1/workspaces/default/runs").expect(403, 404)
@@ -168,8 +188,19 @@ def test_tokens_expire_by_default(holder):
     assert made["expires"] is not None and made["expires"] > made["created"]
 
 
-@pytest.mark.parametrize("body", [{"name": "x"}, {"role": "viewer"}, {"name": "x", "role": "root"}, {"name": "", "role": "viewer"},
-                                  {"name": "x", "role": "viewer", "expires_in_days": 0}, {"name": "x", "role": "viewer", "expires_in_days": 10**12},
-                                  {"name": "x", "role": "viewer", "workspace": "../x"}, {"name": "x" * 10_000, "role": "viewer"}], ids=str)
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "x"},
+        {"role": "viewer"},
+        {"name": "x", "role": "root"},
+        {"name": "", "role": "viewer"},
+        {"name": "x", "role": "viewer", "expires_in_days": 0},
+        {"name": "x", "role": "viewer", "expires_in_days": 10**12},
+        {"name": "x", "role": "viewer", "workspace": "../x"},
+        {"name": "x" * 10_000, "role": "viewer"},
+    ],
+    ids=str,
+)
 def test_a_wrong_token_request_is_refused(holder, body):
     holder.client.post("/api/v1/tokens", body).expect(400, 404, 413)

@@ -1,4 +1,5 @@
 """A full disk: writes get 507 with a reason, everything else goes on, and all is well when space returns."""
+
 import errno
 import os
 import subprocess

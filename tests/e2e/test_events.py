@@ -1,4 +1,5 @@
 """Changes stream by server-sent events; a client that comes back misses nothing and sees nothing twice."""
+
 import json
 import threading
 
@@ -38,7 +39,7 @@ def test_the_stream_tells_what_the_event_list_tells(client):
     run = client.submit("true")
     found = read_until_end_of(client, run, after=0)
     listed = client.events(run)
-    assert [number for number, _ in found] == [event["id"] for event in listed][:len(found)]
+    assert [number for number, _ in found] == [event["id"] for event in listed][: len(found)]
     assert [(event["from"], event["to"]) for _, event in found if event["kind"] == "state"] == client.moves(run)
 
 
@@ -62,7 +63,7 @@ def test_a_client_that_comes_back_gets_the_rest_exactly_once(client):
         last = whole[cut][0]
         by_header = read_until_end_of(client, run, headers={"Last-Event-ID": str(last)})
         by_query = read_until_end_of(client, run, after=last)
-        assert by_header == by_query == whole[cut + 1:]
+        assert by_header == by_query == whole[cut + 1 :]
 
 
 def test_the_stream_goes_on_after_a_restart_of_the_server(make_server):

@@ -1,4 +1,5 @@
 """kill -9 of runners: their processes die with them, the attempt ends node-lost, its spool is delivered exactly once."""
+
 import sys
 import time
 
@@ -36,7 +37,7 @@ def runner_of(run):
 
 def check_log(log):
     """The log is a beginning of what the script wrote: no byte lost before its end, none doubled."""
-    assert log == lines(log.count(b"\n") + 1)[:len(log)], "the log is not a beginning of the script's output"
+    assert log == lines(log.count(b"\n") + 1)[: len(log)], "the log is not a beginning of the script's output"
 
 
 def submit(client, mark, count, **fields):
@@ -97,8 +98,11 @@ def test_a_lost_node_is_told_apart_from_a_failing_script(server, client, mark):
 
 def test_a_declared_retry_reruns_after_a_lost_node(server, client, mark, tmp_path):
     flag = tmp_path / "flag"
-    run = client.submit(f"if [ -e {flag} ]; then echo second; else touch {flag}; echo first; sleep 600; fi",
-                        retries={"infrastructure": 1}, environment={"variables": {"E2E_MARK": mark}})
+    run = client.submit(
+        f"if [ -e {flag} ]; then echo second; else touch {flag}; echo first; sleep 600; fi",
+        retries={"infrastructure": 1},
+        environment={"variables": {"E2E_MARK": mark}},
+    )
     wait_for(lambda: client.log(run) == b"first\n", 30, "the first output")
     processes.kill(runner_of(run))
     done = client.wait(run, "Completed")
@@ -114,7 +118,10 @@ def test_user_retries_do_not_cover_a_lost_node(server, client, mark):
 
 
 def test_outputs_on_disk_are_delivered_although_the_runner_died(server, client, mark):
-    run = client.submit("mkdir -p outputs; echo saved > outputs/checkpoint; echo ready; sleep 600", environment={"variables": {"E2E_MARK": mark}})
+    run = client.submit(
+        "mkdir -p outputs; echo saved > outputs/checkpoint; echo ready; sleep 600",
+        environment={"variables": {"E2E_MARK": mark}},
+    )
     wait_for(lambda: b"ready" in client.log(run), 30, "the first output")
     processes.kill(runner_of(run))
     client.wait(run, "Failed")

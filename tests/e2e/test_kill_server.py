@@ -1,4 +1,5 @@
 """kill -9 of the server at random moments under load: nothing acknowledged is lost, and no script notices."""
+
 import http.client
 import sys
 import time
@@ -20,8 +21,14 @@ def check_everything(server, ledger, mark):
     for run in client.items(client.path("runs"), limit=500):
         if attempted[run["id"]]["kind"] == "cancelled":
             client.cancel(run["id"]).expect(200, 202, 409)
-    wait_for(lambda: all(run["status"] in ("Completed", "Failed", "Canceled") for run in client.items(client.path("runs"), limit=500)),
-             60, "the end of all runs", every=0.1)
+    wait_for(
+        lambda: all(
+            run["status"] in ("Completed", "Failed", "Canceled") for run in client.items(client.path("runs"), limit=500)
+        ),
+        60,
+        "the end of all runs",
+        every=0.1,
+    )
     stored = check_runs(client, ledger)
     for run in stored.values():
         check_one(client, run["id"], attempted[run["id"]]["kind"])
@@ -84,8 +91,10 @@ def test_a_script_does_not_notice_that_the_server_was_killed(make_server, mark):
 def test_a_script_that_ends_while_the_server_is_away_is_delivered_when_it_returns(make_server, mark, tmp_path):
     server, gate = make_server().start().prepare(), tmp_path / "gate"
     client = server.client()
-    run = client.submit(f"echo ready; while [ ! -e {gate} ]; do sleep 0.02; done; mkdir -p outputs; echo late > outputs/late; echo over; exit 5",
-                        environment={"variables": {"E2E_MARK": mark}})
+    run = client.submit(
+        f"echo ready; while [ ! -e {gate} ]; do sleep 0.02; done; mkdir -p outputs; echo late > outputs/late; echo over; exit 5",
+        environment={"variables": {"E2E_MARK": mark}},
+    )
     wait_for(lambda: b"ready" in client.log(run), 20, "the start of the script")
     server.kill()
     gate.touch()
@@ -111,7 +120,9 @@ def test_a_cancel_that_was_acknowledged_is_kept_across_a_kill(make_server, mark)
 def test_the_time_limit_holds_while_the_server_is_away(make_server, mark):
     server = make_server().start().prepare()
     client = server.client()
-    run = client.submit("echo ready; sleep 600", max_run_duration_seconds=2, grace_seconds=0, environment={"variables": {"E2E_MARK": mark}})
+    run = client.submit(
+        "echo ready; sleep 600", max_run_duration_seconds=2, grace_seconds=0, environment={"variables": {"E2E_MARK": mark}}
+    )
     wait_for(lambda: b"ready" in client.log(run), 20, "the start of the script")
     server.kill()
     wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 20, "the end at the time limit")

@@ -1,4 +1,5 @@
 """Where the server listens: loopback and a Unix socket; anything else needs TLS."""
+
 import os
 import socket
 import ssl
@@ -14,9 +15,30 @@ from harness.server import StartFailed
 def certificate(tmp_path_factory):
     """(certificate, key) for 127.0.0.1 and localhost."""
     folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                    "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1,DNS:localhost",
+            "-keyout",
+            folder / "key.pem",
+            "-out",
+            folder / "cert.pem",
+        ],
+        check=True,
+        capture_output=True,
+    )
     return folder / "cert.pem", folder / "key.pem"
 
 
@@ -87,8 +109,17 @@ def test_plain_http_on_the_tls_port_is_not_served(make_server, certificate):
     assert b"200 OK" not in answer
 
 
-@pytest.mark.parametrize("options", [["--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"], ["--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"],
-                                     ["--listen", "127.0.0.1"], ["--listen", "127.0.0.1:99999"], ["--listen", "no.such.host.invalid:0"]], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"],
+        ["--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"],
+        ["--listen", "127.0.0.1"],
+        ["--listen", "127.0.0.1:99999"],
+        ["--listen", "no.such.host.invalid:0"],
+    ],
+    ids=str,
+)
 def test_a_wrong_address_or_certificate_is_a_clear_error(make_server, options):
     with pytest.raises(StartFailed) as refused:
         make_server(options=options).start()

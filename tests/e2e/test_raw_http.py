@@ -1,4 +1,5 @@
 """Bytes on the wire that are not proper HTTP: answered with 4xx or closed, never a crash, a hang or a second request."""
+
 import contextlib
 import os
 import socket
@@ -32,11 +33,11 @@ def talk(address, data, timeout=10, half_close=True):
     """Sends bytes and returns all that comes back until the server closes or says nothing for a while."""
     answer, data = b"", with_port(address, data)
     with socket.create_connection(address, timeout) as connection:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError, socket.timeout):
+        with contextlib.suppress(OSError):  # the server may close at once
             connection.sendall(data)
             if half_close:
                 connection.shutdown(socket.SHUT_WR)
-        with contextlib.suppress(ConnectionResetError, socket.timeout):
+        with contextlib.suppress(OSError):
             while piece := connection.recv(65536):
                 answer += piece
     return answer
@@ -104,7 +105,10 @@ def test_a_broken_request_is_refused_or_the_connection_is_closed(address, kind):
 
 def test_requests_after_a_broken_one_are_not_served(address):
     """The way in which one request is smuggled behind another."""
-    answer = talk(address, POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+    answer = talk(
+        address,
+        POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + HOST + b"\r\n",
+    )
     assert 200 not in statuses(answer)
 
 
@@ -114,7 +118,12 @@ def test_pipelined_requests_are_answered_in_order(address):
 
 
 def test_a_million_chunks_of_one_byte_cost_no_stack(server, address):
-    head = POST + b"Authorization: Bearer " + server.token.encode() + b"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        POST
+        + b"Authorization: Bearer "
+        + server.token.encode()
+        + b"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     answer = talk(address, head + b"1\r\nx\r\n" * 1_000_000 + b"0\r\n\r\n", timeout=60)
     assert statuses(answer) in ([400], [413], [])
 
@@ -146,12 +155,20 @@ def test_many_idle_connections_do_not_bar_others(server, address):
 
 def test_a_client_that_leaves_in_the_middle_costs_nothing(server, address):
     before = len(list((server.state / "store" / "tmp").glob("*"))) if (server.state / "store" / "tmp").exists() else 0
-    head = b"POST /api/v1/blobs/pack HTTP/1.1\r\n" + HOST + b"Authorization: Bearer " + server.token.encode() + b"\r\nContent-Length: 1000000\r\n\r\n"
+    head = (
+        b"POST /api/v1/blobs/pack HTTP/1.1\r\n"
+        + HOST
+        + b"Authorization: Bearer "
+        + server.token.encode()
+        + b"\r\nContent-Length: 1000000\r\n\r\n"
+    )
     for _ in range(30):
         with socket.create_connection(address, 10) as connection:
             connection.sendall(with_port(address, head) + bytes(10_000))
     server.client().get("/healthz").expect(200)
-    wait_for(lambda: len(list((server.state / "store" / "tmp").glob("*"))) <= before, 20, "the removal of what was left half sent")
+    wait_for(
+        lambda: len(list((server.state / "store" / "tmp").glob("*"))) <= before, 20, "the removal of what was left half sent"
+    )
 
 
 def test_descriptors_do_not_leak(server, address):

@@ -1,4 +1,5 @@
 """How runs end before their time: cancel, time-out, memory, retries. In the end no process is left."""
+
 import os
 import time
 
@@ -49,8 +50,11 @@ def test_cancel_ends_a_run_and_keeps_its_outputs(any_server, mark):
 
 def test_cancel_gives_the_script_its_grace(any_server, mark):
     client = any_server.client()
-    run = client.submit("trap 'mkdir -p outputs; echo saved > outputs/checkpoint; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
-                        environment=marked(mark), grace_seconds=20)
+    run = client.submit(
+        "trap 'mkdir -p outputs; echo saved > outputs/checkpoint; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+        environment=marked(mark),
+        grace_seconds=20,
+    )
     started(client, run)
     begun = time.monotonic()
     cancel(client, run)
@@ -79,7 +83,11 @@ def test_cancel_also_kills_a_daemon_that_forked_twice_and_left_the_session(any_s
 
 def test_a_daemon_left_by_a_script_that_ended_is_gone_when_the_run_is_over(any_server, mark):
     client = any_server.client()
-    run = client.submit("setsid sh -c 'trap \"\" TERM HUP; sleep 600' </dev/null >/dev/null 2>&1 & echo done", environment=marked(mark), grace_seconds=1)
+    run = client.submit(
+        "setsid sh -c 'trap \"\" TERM HUP; sleep 600' </dev/null >/dev/null 2>&1 & echo done",
+        environment=marked(mark),
+        grace_seconds=1,
+    )
     client.wait(run, "Completed")
     assert not processes.with_environment("E2E_MARK", mark)
 
@@ -115,7 +123,12 @@ def test_cancel_twice_and_cancel_of_a_finished_run_change_nothing(any_server):
 
 def test_the_time_limit_ends_a_run(any_server, mark):
     client = any_server.client()
-    run = client.submit("mkdir -p outputs; echo kept > outputs/kept; echo ready; sleep 600", environment=marked(mark), max_run_duration_seconds=1, grace_seconds=1)
+    run = client.submit(
+        "mkdir -p outputs; echo kept > outputs/kept; echo ready; sleep 600",
+        environment=marked(mark),
+        max_run_duration_seconds=1,
+        grace_seconds=1,
+    )
     done = client.wait(run, "Failed", deadline=20)
     assert done["attempts"][0]["reason"] == "timed-out" and done["error"]["code"] == "timed-out"
     assert client.file(run, "outputs/kept").expect(200).body == b"kept\n"

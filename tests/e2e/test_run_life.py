@@ -1,4 +1,5 @@
 """The life of a run: its states, its live log, its files."""
+
 import hashlib
 import json
 import os
@@ -48,13 +49,16 @@ def test_a_script_goes_through_every_state_and_each_move_has_a_reason(any_server
 
 def test_output_is_seen_while_the_script_still_runs(any_server, source, tmp_path):
     gate = tmp_path / "gate"
-    script(source, f"""
+    script(
+        source,
+        f"""
         import os, time
         print("first line", flush=True)
         while not os.path.exists({str(gate)!r}):
             time.sleep(0.02)
         print("second line", flush=True)
-    """)
+    """,
+    )
     client, run = any_server.client(), any_server.submit_folder(source)
     seen = b""
     for piece in client.follow(run):
@@ -67,7 +71,9 @@ def test_output_is_seen_while_the_script_still_runs(any_server, source, tmp_path
 
 
 def test_outputs_and_logs_come_back_byte_for_byte(any_server, source):
-    script(source, """
+    script(
+        source,
+        """
         import hashlib, os, random
         random.seed(7)
         os.makedirs("outputs/deep/er"), os.makedirs("logs", exist_ok=True)
@@ -77,11 +83,18 @@ def test_outputs_and_logs_come_back_byte_for_byte(any_server, source):
         open("logs/events.out", "wb").write(bytes(range(256)) * 100)
         open("beside.txt", "w").write("not an output")
         print(hashlib.sha256(open("outputs/big.bin", "rb").read()).hexdigest())
-    """)
+    """,
+    )
     client, run = any_server.client(), any_server.submit_folder(source)
     client.wait(run, "Completed")
     files = client.files(run)
-    assert set(files) == {LOG, "outputs/big.bin", "outputs/deep/er/empty", "outputs/name with blanks and ü.txt", "logs/events.out"}
+    assert set(files) == {
+        LOG,
+        "outputs/big.bin",
+        "outputs/deep/er/empty",
+        "outputs/name with blanks and ü.txt",
+        "logs/events.out",
+    }
     big = client.file(run, "outputs/big.bin").expect(200)
     assert hashlib.sha256(big.body).hexdigest() == client.log(run).decode().strip() == files["outputs/big.bin"]["digest"]
     assert big.headers["content-disposition"].startswith("attachment")
@@ -94,12 +107,15 @@ def test_outputs_and_logs_come_back_byte_for_byte(any_server, source):
 
 
 def test_the_command_line_downloads_what_the_script_wrote(any_server, source, tmp_path):
-    script(source, """
+    script(
+        source,
+        """
         import os
         os.makedirs("outputs", exist_ok=True)
         open("outputs/run.sh", "w").write("#!/bin/sh\\n")
         os.chmod("outputs/run.sh", 0o755)
-    """)
+    """,
+    )
     run = any_server.submit_folder(source)
     any_server.client().wait(run, "Completed")
     any_server.cli("run", "download", run, cwd=tmp_path)
@@ -108,13 +124,16 @@ def test_the_command_line_downloads_what_the_script_wrote(any_server, source, tm
 
 
 def test_the_snapshot_keeps_exec_bits_and_inner_links_and_obeys_the_ignore_file(any_server, source):
-    script(source, """
+    script(
+        source,
+        """
         import os
         print(os.access("tool.sh", os.X_OK), os.access("plain.txt", os.X_OK))
         print(os.readlink("link.txt"), open("link.txt").read())
         print(sorted(os.listdir(".")))
         print(open("data/inner.txt").read())
-    """)
+    """,
+    )
     (source / "tool.sh").write_text("#!/bin/sh\n")
     (source / "tool.sh").chmod(0o755)
     (source / "plain.txt").write_text("plain")
@@ -140,12 +159,15 @@ def test_a_link_that_leaves_the_source_folder_is_refused(any_server, source):
 
 
 def test_a_failing_script_ends_failed_with_its_exit_code_and_its_outputs(any_server, source):
-    script(source, """
+    script(
+        source,
+        """
         import os, sys
         os.makedirs("outputs", exist_ok=True)
         open("outputs/partial.txt", "w").write("kept")
         sys.exit(7)
-    """)
+    """,
+    )
     client, run = any_server.client(), any_server.submit_folder(source)
     done = client.wait(run, "Failed")
     assert done["error"]["code"] == "script-failed" and "7" in done["error"]["message"]
@@ -189,8 +211,17 @@ def test_the_process_has_the_variables_of_the_platform_and_of_the_user(any_serve
     found = json.loads(client.log(run))
     assert found["AZUREML_RUN_ID"] == run and found["MINE"] == "a=b c"
     assert found["AZUREML_ARM_WORKSPACE_NAME"] == "default" and found["AZUREML_ARM_PROJECT_NAME"] == "vars-test"
-    for name in ("AZUREML_EXPERIMENT_ID", "AZUREML_WORKSPACE_ID", "AZUREML_ARM_SUBSCRIPTION", "AZUREML_ARM_RESOURCEGROUP",
-                 "AZUREML_RUN_TOKEN", "AZUREML_RUN_TOKEN_EXPIRY", "AZUREML_SERVICE_ENDPOINT", "LATHE_URL", "CUDA_VISIBLE_DEVICES"):
+    for name in (
+        "AZUREML_EXPERIMENT_ID",
+        "AZUREML_WORKSPACE_ID",
+        "AZUREML_ARM_SUBSCRIPTION",
+        "AZUREML_ARM_RESOURCEGROUP",
+        "AZUREML_RUN_TOKEN",
+        "AZUREML_RUN_TOKEN_EXPIRY",
+        "AZUREML_SERVICE_ENDPOINT",
+        "LATHE_URL",
+        "CUDA_VISIBLE_DEVICES",
+    ):
         assert name in found, f"{name} is missing"
     assert "LATHE_RUN_TOKEN" not in found
     assert found["LATHE_URL"] == found["AZUREML_SERVICE_ENDPOINT"]
@@ -208,12 +239,15 @@ def test_variables_in_arguments_are_expanded_on_the_node_and_nothing_else_is(any
 
 
 def test_use_of_resources_is_kept_with_the_run(any_server, source):
-    script(source, """
+    script(
+        source,
+        """
         import time
         block = bytearray(64 << 20)
         end = time.process_time() + 0.5
         while time.process_time() < end: pass
-    """)
+    """,
+    )
     run = any_server.submit_folder(source)
     done = any_server.client().wait(run, "Completed")
     assert done["usage"]["cpu_seconds"] >= 0.4
@@ -229,13 +263,16 @@ def test_the_run_folder_is_gone_after_delivery(any_server, source):
 
 def test_logs_of_the_script_are_shipped_while_it_runs(any_server, source, tmp_path):
     gate = tmp_path / "gate"
-    script(source, f"""
+    script(
+        source,
+        f"""
         import os, time
         os.makedirs("logs", exist_ok=True)
         open("logs/early.txt", "w").write("early")
         while not os.path.exists({str(gate)!r}):
             time.sleep(0.02)
-    """)
+    """,
+    )
     client, run = any_server.client(), any_server.submit_folder(source)
     try:
         wait_for(lambda: "logs/early.txt" in client.files(run), 30, "logs/early.txt among the files")

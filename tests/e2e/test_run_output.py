@@ -1,4 +1,5 @@
 """Output of any kind survives, and is read from any offset by any number of clients."""
+
 import hashlib
 import sys
 import threading

@@ -1,4 +1,5 @@
 """The API between runner and server, with the test as the runner: fencing, logs, artifacts, the end of an attempt."""
+
 import threading
 
 import pytest
@@ -71,7 +72,9 @@ def test_artifacts_need_their_blobs_first(holder, attempt):
     data = attempt.run.encode()
     files = {"files": [{"path": "outputs/a.bin", "digest": digest(data), "size": len(data), "executable": False}]}
     attempt.call("artifacts", files).expect(400, 404, 409)
-    assert attempt.client.post("/api/v1/blobs/missing", {"digests": [digest(data)]}).expect(200).json()["missing"] == [digest(data)]
+    assert attempt.client.post("/api/v1/blobs/missing", {"digests": [digest(data)]}).expect(200).json()["missing"] == [
+        digest(data)
+    ]
     attempt.client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
     attempt.call("artifacts", files).expect(200, 204)
     attempt.call("artifacts", files).expect(200, 204)
@@ -102,8 +105,13 @@ def test_an_attempt_that_is_over_is_fenced(holder):
     attempt.finish(exit_code=1, logs={LOG: {"segments": 1, "size": 3}}).expect(200)
     second = holder.attempt(attempt.run, 2)
     second.claim().expect(200)
-    for late in (attempt.claim(), attempt.append(b"late", 3), attempt.finish(exit_code=0),
-                 attempt.call("artifacts", {"files": []}), attempt.call("state", {"state": "finalizing", "exit": exit_record()})):
+    for late in (
+        attempt.claim(),
+        attempt.append(b"late", 3),
+        attempt.finish(exit_code=0),
+        attempt.call("artifacts", {"files": []}),
+        attempt.call("state", {"state": "finalizing", "exit": exit_record()}),
+    ):
         assert late.status in (401, 403, 409), late.body
         if late.status == 409:
             assert late.error() == "attempt-fenced"

@@ -1,4 +1,5 @@
 """The state folder: one server at a time, refused when newer, backed up under load, found by others."""
+
 import json
 import os
 import shutil
@@ -115,7 +116,9 @@ def test_a_backup_under_load_restores_everything_acknowledged_before_it(make_ser
     try:
         wait_for(lambda: len(ledger.runs_acknowledged()) >= 20, 60, "twenty acknowledged runs")
         acknowledged = ledger.runs_acknowledged()
-        finished = {run["id"] for run in server.client().items("/api/v1/workspaces/default/runs", status="Completed", limit=500)}
+        finished = {
+            run["id"] for run in server.client().items("/api/v1/workspaces/default/runs", status="Completed", limit=500)
+        }
         server.cli("backup", tmp_path / "backup")
     finally:
         load.stop()
@@ -149,7 +152,14 @@ def test_an_old_runner_is_adopted_by_a_new_server_binary(make_server, tmp_path):
     server = make_server()
     process = subprocess.Popen([old, "server", "--state", server.state], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: (server.state / "server.json").exists() and json.loads((server.state / "server.json").read_text())["pid"] == process.pid, 30, "the old server")
+        wait_for(
+            lambda: (
+                (server.state / "server.json").exists()
+                and json.loads((server.state / "server.json").read_text())["pid"] == process.pid
+            ),
+            30,
+            "the old server",
+        )
         wait_for(lambda: (server.state / "run" / "api.sock").exists(), 10, "its socket")
         client = server.prepare().client()
         run = client.submit("echo old; sleep 1; echo new")

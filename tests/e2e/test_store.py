@@ -1,4 +1,5 @@
 """The content store through the API: what is missing, packs, large blobs in parts, ranges, checks."""
+
 import os
 import secrets
 
@@ -41,9 +42,20 @@ def test_a_pack_with_a_wrong_digest_stores_nothing_wrong(client):
     client.get(f"/api/v1/blobs/{wrong}").expect(404)
 
 
-@pytest.mark.parametrize("body", [b"", b"x", bytes(39), pack(b"data", end=False), pack(b"data")[:-1], pack(b"data")[:50],
-                                  bytes(40) + b"tail", bytes.fromhex(digest(b"x")) + b"\xff" * 8 + b"x"],
-                         ids=["empty", "one byte", "half a frame", "no end", "cut end", "cut blob", "tail", "size 2^64-1"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"x",
+        bytes(39),
+        pack(b"data", end=False),
+        pack(b"data")[:-1],
+        pack(b"data")[:50],
+        bytes(40) + b"tail",
+        bytes.fromhex(digest(b"x")) + b"\xff" * 8 + b"x",
+    ],
+    ids=["empty", "one byte", "half a frame", "no end", "cut end", "cut blob", "tail", "size 2^64-1"],
+)
 def test_a_broken_pack_is_refused(client, body):
     answer = client.request("POST", "/api/v1/blobs/pack", body=body)
     assert 400 <= answer.status < 500, answer.body
@@ -80,7 +92,12 @@ def test_ranges_of_a_blob(client):
     data = secrets.token_bytes(1000)
     client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
     path = f"/api/v1/blobs/{digest(data)}"
-    for text, expected in (("bytes=0-0", data[:1]), ("bytes=990-", data[990:]), ("bytes=-10", data[-10:]), ("bytes=10-99999", data[10:])):
+    for text, expected in (
+        ("bytes=0-0", data[:1]),
+        ("bytes=990-", data[990:]),
+        ("bytes=-10", data[-10:]),
+        ("bytes=10-99999", data[10:]),
+    ):
         assert client.request("GET", path, headers={"Range": text}).expect(206).body == expected, text
     client.request("GET", path, headers={"Range": "bytes=1000-"}).expect(416)
     for text in ("bytes=5-1", "lines=1-2", "bytes=a-b"):
@@ -125,7 +142,9 @@ def test_a_damaged_blob_is_found_and_never_served(make_server):
 
 
 def test_garbage_collection_keeps_what_runs_name(server, client, tmp_path):
-    (tmp_path / "train.py").write_text("import os; os.makedirs('outputs', exist_ok=True); open('outputs/x', 'w').write('kept by the run')")
+    (tmp_path / "train.py").write_text(
+        "import os; os.makedirs('outputs', exist_ok=True); open('outputs/x', 'w').write('kept by the run')"
+    )
     run = server.submit_folder(tmp_path)
     done = client.wait(run, "Completed")
     client.post("/api/v1/store/gc", {"dry_run": False}).expect(200)

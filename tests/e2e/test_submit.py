@@ -1,4 +1,5 @@
 """Submitting, finding and changing runs through the API."""
+
 import base64
 import threading
 
@@ -24,8 +25,18 @@ def test_the_same_submit_again_is_the_same_run(client):
     assert len(client.run(first["id"])["attempts"]) == 1
 
 
-@pytest.mark.parametrize("change", [{"command": ["false"]}, {"tags": {"a": "2"}}, {"priority": 1}, {"experiment": "other-one"},
-                                    {"environment": {"variables": {"A": "1"}}}, {"retries": {"user": 1}}], ids=lambda change: next(iter(change)))
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"command": ["false"]},
+        {"tags": {"a": "2"}},
+        {"priority": 1},
+        {"experiment": "other-one"},
+        {"environment": {"variables": {"A": "1"}}},
+        {"retries": {"user": 1}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
 def test_the_same_id_with_other_content_is_a_conflict(client, change):
     submit = make_submit("true")
     client.post(client.path("runs"), submit).expect(201)
@@ -70,15 +81,29 @@ def test_concurrent_submits_of_different_content_give_one_winner(server, client)
     assert sorted(statuses) == [201] + [409] * 7
 
 
-@pytest.mark.parametrize("change, field", [
-    ({"experiment": ""}, "experiment"), ({"node_count": 0}, "node_count"), ({"node_count": "1"}, "node_count"),
-    ({"grace_seconds": -1}, "grace_seconds"), ({"tags": {"a": 1}}, "tags"), ({"snapshot": "00"}, "snapshot"),
-    ({"unknown_field": 1}, "unknown_field"), ({"command": []}, "script"), ({"command": "true"}, "command"),
-    ({"script": "train.py"}, "script"), ({"priority": 1.5}, "priority"), ({"retries": {"user": -1}}, "retries"),
-    ({"max_run_duration_seconds": 0}, "max_run_duration_seconds"), ({"tags": {f"k{i}": "" for i in range(51)}}, "tags"),
-    ({"environment": {"variables": {"A=B": "1"}}}, "environment"), ({"environment": {"variables": {"A": "\0"}}}, "environment"),
-    ({"command": ["a\0b"]}, "command"),
-], ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        ({"experiment": ""}, "experiment"),
+        ({"node_count": 0}, "node_count"),
+        ({"node_count": "1"}, "node_count"),
+        ({"grace_seconds": -1}, "grace_seconds"),
+        ({"tags": {"a": 1}}, "tags"),
+        ({"snapshot": "00"}, "snapshot"),
+        ({"unknown_field": 1}, "unknown_field"),
+        ({"command": []}, "script"),
+        ({"command": "true"}, "command"),
+        ({"script": "train.py"}, "script"),
+        ({"priority": 1.5}, "priority"),
+        ({"retries": {"user": -1}}, "retries"),
+        ({"max_run_duration_seconds": 0}, "max_run_duration_seconds"),
+        ({"tags": {f"k{i}": "" for i in range(51)}}, "tags"),
+        ({"environment": {"variables": {"A=B": "1"}}}, "environment"),
+        ({"environment": {"variables": {"A": "\0"}}}, "environment"),
+        ({"command": ["a\0b"]}, "command"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
 def test_a_wrong_submit_names_its_field(client, change, field):
     answer = client.post(client.path("runs"), make_submit("true") | change).expect(400, 413)
     assert answer.error() in ("invalid", "too-large")
@@ -118,15 +143,35 @@ def test_filters_select_by_experiment_status_tag_and_time(client):
 
     assert find() == [bad, good]
     assert find(status="Failed") == [bad] and find(status="Completed") == [good] and find(status="Running") == []
-    assert find(tag="kind") == [bad, good] and find(tag="kind=good") == [good] and find(tag="only=a=b") == [good] and find(tag="none") == []
+    assert (
+        find(tag="kind") == [bad, good]
+        and find(tag="kind=good") == [good]
+        and find(tag="only=a=b") == [good]
+        and find(tag="none") == []
+    )
     created = client.run(bad)["created"]
     assert find(since=created) == [bad] and find(until=created) == [good]
     assert find(since=created, status="Completed") == []
 
 
-@pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 501}, {"limit": -1}, {"limit": 2**31}, {"limit": "x"}, {"limit": ""},
-                                   {"status": "Sleeping"}, {"since": "yesterday"}, {"since": "2019-13-01T00:00:00Z"}, {"archived": "maybe"},
-                                   {"experiment": "../x"}, {"tag": "k" * 5000}], ids=str)
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": 0},
+        {"limit": 501},
+        {"limit": -1},
+        {"limit": 2**31},
+        {"limit": "x"},
+        {"limit": ""},
+        {"status": "Sleeping"},
+        {"since": "yesterday"},
+        {"since": "2019-13-01T00:00:00Z"},
+        {"archived": "maybe"},
+        {"experiment": "../x"},
+        {"tag": "k" * 5000},
+    ],
+    ids=str,
+)
 def test_a_wrong_query_is_refused(client, query):
     answer = client.get(client.path("runs"), **query).expect(400, 413)
     assert answer.json()["field"] == next(iter(query))
@@ -136,8 +181,22 @@ def test_forged_cursors_are_refused(client):
     for _ in range(3):
         client.submit("true")
     real = client.get(client.path("runs"), limit=1).expect(200).json()["next"]
-    forged = ["x", "0", "-1", "9" * 30, "null", "' OR 1=1 --", "../../etc/passwd", real + "x", real[:-1], real[::-1], "A" * 513, "\u00ff",
-              base64.urlsafe_b64encode(b'{"sequence":-1}').decode(), base64.urlsafe_b64encode(bytes(64)).decode()]
+    forged = [
+        "x",
+        "0",
+        "-1",
+        "9" * 30,
+        "null",
+        "' OR 1=1 --",
+        "../../etc/passwd",
+        real + "x",
+        real[:-1],
+        real[::-1],
+        "A" * 513,
+        "\u00ff",
+        base64.urlsafe_b64encode(b'{"sequence":-1}').decode(),
+        base64.urlsafe_b64encode(bytes(64)).decode(),
+    ]
     for cursor in forged:
         if cursor != real:
             answer = client.get(client.path("runs"), cursor=cursor, limit=1)
@@ -154,7 +213,9 @@ def test_a_cursor_of_one_list_is_no_cursor_of_another(client):
 
 def test_tags_are_set_changed_and_removed(client):
     run = client.submit("true", tags={"keep": "1", "drop": "2"})
-    answer = client.request("PATCH", client.path("runs", run, "tags"), json_body={"drop": None, "new": "ü", "keep": "3"}).expect(200)
+    answer = client.request(
+        "PATCH", client.path("runs", run, "tags"), json_body={"drop": None, "new": "ü", "keep": "3"}
+    ).expect(200)
     assert answer.json()["tags"] == client.run(run)["tags"] == {"keep": "3", "new": "ü"}
     assert "tags" in {event["kind"] for event in client.events(run)}
     client.request("PATCH", client.path("runs", run, "tags"), json_body={f"k{i}": "v" for i in range(60)}).expect(400, 413)
@@ -235,7 +296,9 @@ def test_workspaces_are_made_once_and_keep_their_runs_apart(server, client):
     name = new_id("ws")[:20]
     made = client.put(f"/api/v1/workspaces/{name}", {"subscription_id": "s-1", "resource_group": "g-1"}).expect(201).json()
     assert (made["name"], made["subscription_id"], made["resource_group"]) == (name, "s-1", "g-1")
-    assert client.put(f"/api/v1/workspaces/{name}", {"subscription_id": "s-1", "resource_group": "g-1"}).expect(200).json() == made
+    assert (
+        client.put(f"/api/v1/workspaces/{name}", {"subscription_id": "s-1", "resource_group": "g-1"}).expect(200).json() == made
+    )
     assert client.get(f"/api/v1/workspaces/{name}").expect(200).json() == made
     assert name in [item["name"] for item in client.items("/api/v1/workspaces", limit=500)]
     run = client.submit("true")

@@ -6,7 +6,10 @@ namespace lathe::sim {
 void Runner::say(Step step) {
   step_ = step;
   auto self = shared_from_this();
-  Reply reply = [self, step](const Answer& answer) { self->heard(step, answer); };
+  Reply reply = [self, step](const Answer& answer) {
+    if (step == Step::finishing && !answer.error) self->acknowledged_(self->key_);
+    self->network_.send([self, step, answer] { self->heard(step, answer); });
+  };
   channel_([self, step, reply](ServerPort& server) {
     if (step == Step::claiming) server.claim(self->key_, reply);
     if (step == Step::ended) server.process_ended(self->key_, reply);
@@ -23,7 +26,8 @@ void Runner::heard(Step step, const Answer& answer) {
   if (step == Step::finishing) return kill();
   if (step == Step::claiming) {
     run_process();
-    if (answer.stop != model::EndReason::none) stop(answer.stop);
+    if (answer.stop != model::EndReason::none) wanted_stop_ = answer.stop;
+    if (wanted_stop_ != model::EndReason::none) stop(wanted_stop_);
   } else {
     say(Step::finishing);
   }
@@ -37,11 +41,13 @@ void Runner::run_process() {
     exit = {};
     exit.reason = model::EndReason::timed_out;
   }
-  loop_.after(std::min(script_.length, script_.longest), [self = shared_from_this(), exit] { self->end_process(exit); });
+  loop_.after(std::min(script_.length, script_.longest),
+              [self = shared_from_this(), exit] { self->end_process(exit); });
 }
 
 void Runner::stop(model::EndReason reason) {
-  if (step_ != Step::running) return;  // before the claim is answered, the answer says so; afterwards it is over anyway
+  wanted_stop_ = reason;  // also when it comes before the answer to the claim
+  if (step_ != Step::running) return;
   model::ExitRecord exit;
   exit.reason = reason;
   loop_.after(loop_.between(kMillisecond, 3 * kSecond), [self = shared_from_this(), exit] { self->end_process(exit); });

@@ -59,6 +59,7 @@ class Server final : public ServerPort {
   Ledger& ledger_;
   const Site& site_;
   sched::State state_;
+  std::map<AttemptKey, model::EndReason> told_;  // which attempts were already told to stop, and why
   bool commit_scheduled_ = false;
   std::optional<sched::Time> armed_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

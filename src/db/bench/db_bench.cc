@@ -93,8 +93,13 @@ void submit(db::Connection& connection, std::int64_t number, model::RunState sta
                                   {RunState::preparing, RunState::queued, "environment is the user's", run.created},
                                   {RunState::queued, RunState::queued, "waits for nodes", run.created}};
   db::events::append_moves(connection, run, moves);
-  db::audit::append(connection, {.at = run.created, .actor = "alice", .token_id = 1, .source = "127.0.0.1",
-                                 .action = "run.submit", .object = run.id.value, .detail = "{}"});
+  db::audit::append(connection, {.at = run.created,
+                                 .actor = "alice",
+                                 .token_id = 1,
+                                 .source = "127.0.0.1",
+                                 .action = "run.submit",
+                                 .object = run.id.value,
+                                 .detail = "{}"});
 }
 
 std::int64_t next_number = 0;
@@ -116,8 +121,8 @@ void measure_submits(db::Database& database, Home& home, int clients, int each) 
   home.run_until(done);
   const double wall = seconds(Clock::now() - begin);
   const int total = clients * each;
-  fmt::print("submit, {:3} in flight: {:7.0f}/s  {:7.1f} us wall each  {:6.1f} us CPU each  {:5.1f} per commit\n", clients,
-             total / wall, wall / total * 1e6, (cpu_seconds() - cpu) / total * 1e6,
+  fmt::print("submit, {:3} in flight: {:7.0f}/s  {:7.1f} us wall each  {:6.1f} us CPU each  {:5.1f} per commit\n",
+             clients, total / wall, wall / total * 1e6, (cpu_seconds() - cpu) / total * 1e6,
              static_cast<double>(total) / static_cast<double>(database.stats().commits - commits));
 }
 
@@ -192,7 +197,8 @@ int main(int count, char** arguments) {
     const auto begin = Clock::now();
     db::Connection reader(file, db::Connection::Mode::read_only);
     db::check_integrity(reader);
-    fmt::print("integrity check of {} MiB: {:.2f} s\n", std::filesystem::file_size(file) >> 20, seconds(Clock::now() - begin));
+    fmt::print("integrity check of {} MiB: {:.2f} s\n", std::filesystem::file_size(file) >> 20,
+               seconds(Clock::now() - begin));
   }
   auto database = open(file, home);
   measure_submits(*database, home, 1, 300);

@@ -1,4 +1,5 @@
 """HeldAttempt: the test itself plays the runner of an attempt (see holding_config and hold_runner.sh)."""
+
 import json
 
 from .client import LOG
@@ -40,7 +41,11 @@ class HeldAttempt:
 
 def exit_record(exit_code=0, reason="exited"):
     return {
-        "reason": reason, "exit_code": exit_code, "signal": 0, "message": f"exit code {exit_code}",
+        "reason": reason,
+        "exit_code": exit_code,
+        "signal": 0,
+        "message": f"exit code {exit_code}",
         "usage": {"cpu_seconds": 0.5, "peak_memory_bytes": 1048576},
-        "started": "2019-02-19T19:09:19.200602Z", "ended": "2019-02-19T19:09:20.200602Z",
+        "started": "2019-02-19T19:09:19.200602Z",
+        "ended": "2019-02-19T19:09:20.200602Z",
     }

@@ -1,4 +1,5 @@
 """Blobs and pack streams, as the contract describes them."""
+
 import hashlib
 import struct
 
@@ -18,10 +19,10 @@ def unpack(stream):
     """{digest: bytes} of a pack stream; fails when its end is missing."""
     found, position = {}, 0
     while True:
-        name, size = stream[position:position + 32], struct.unpack_from("<Q", stream, position + 32)[0]
+        name, size = stream[position : position + 32], struct.unpack_from("<Q", stream, position + 32)[0]
         position += 40
         if name == bytes(32):
             assert position == len(stream), "bytes after the end frame"
             return found
-        found[name.hex()] = stream[position:position + size]
+        found[name.hex()] = stream[position : position + size]
         position += size

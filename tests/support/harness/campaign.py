@@ -1,4 +1,5 @@
 """Campaign: a counted, seeded, resumable loop of faults. Progress is a small JSON file; the seed is printed."""
+
 import json
 import os
 import pathlib

@@ -1,4 +1,5 @@
 """What must hold after any fault: acknowledged ⊆ stored ⊆ attempted, one terminal status, no live process, sound files."""
+
 import hashlib
 import sqlite3
 

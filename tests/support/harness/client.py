@@ -1,4 +1,5 @@
 """Client: the REST API over TCP or the Unix socket. Records which operations were answered with success."""
+
 import contextlib
 import http.client
 import json

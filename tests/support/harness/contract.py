@@ -1,4 +1,5 @@
 """Reads api/openapi.yaml: operations, their permissions, and which operation a request belongs to."""
+
 import dataclasses
 import functools
 import json
@@ -32,7 +33,9 @@ def operations():
         pattern = re.compile("^" + re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)) + "$")
         for method in METHODS:
             if method in item:
-                found.append(Operation(item[method]["operationId"], method.upper(), path, item[method]["x-permission"], pattern))
+                found.append(
+                    Operation(item[method]["operationId"], method.upper(), path, item[method]["x-permission"], pattern)
+                )
     # Fixed segments before parameters: /blobs/missing is not the blob "missing".
     return sorted(found, key=lambda operation: operation.path.count("{"))
 

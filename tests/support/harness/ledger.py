@@ -1,4 +1,5 @@
 """Ledger: what was attempted and what was acknowledged, one line each, written outside the tested folder."""
+
 import json
 import pathlib
 import threading

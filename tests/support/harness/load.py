@@ -1,4 +1,5 @@
 """Load: clients that submit runs, cancel some, and wait for their ends, through any number of server restarts."""
+
 import http.client
 import random
 import threading
@@ -24,7 +25,9 @@ class Load:
         self.server, self.ledger, self.mark = server, ledger, mark
         self.stopping = threading.Event()
         self.failures = []
-        self.threads = [threading.Thread(target=self._work, args=(random.Random(f"{seed}.{n}"),), daemon=True) for n in range(threads)]
+        self.threads = [
+            threading.Thread(target=self._work, args=(random.Random(f"{seed}.{n}"),), daemon=True) for n in range(threads)
+        ]
         for thread in self.threads:
             thread.start()
 
@@ -44,7 +47,9 @@ class Load:
 
     def _one_run(self, chance):
         kind = chance.choice(list(KINDS))
-        submit = make_submit(KINDS[kind][0], id=new_id(kind), grace_seconds=0, environment={"variables": {"E2E_MARK": self.mark}})
+        submit = make_submit(
+            KINDS[kind][0], id=new_id(kind), grace_seconds=0, environment={"variables": {"E2E_MARK": self.mark}}
+        )
         self.ledger.attempted(submit["id"], kind=kind)
         if not self._until_answered(lambda client: client.post(client.path("runs"), submit), (200, 201)):
             return
@@ -53,7 +58,11 @@ class Load:
             if not self._until_answered(lambda client: client.cancel(submit["id"]), (200, 202)):
                 return
             self.ledger.acknowledged(submit["id"], "cancel")
-        self._until_answered(lambda client: client.get(client.path("runs", submit["id"])), (200,), lambda answer: answer.json()["status"] in TERMINAL)
+        self._until_answered(
+            lambda client: client.get(client.path("runs", submit["id"])),
+            (200,),
+            lambda answer: answer.json()["status"] in TERMINAL,
+        )
 
     def _until_answered(self, call, wanted, is_enough=lambda answer: True):
         """Calls until the server answers well; a server that is away or stopping is asked again. None at the end of the load."""

@@ -1,4 +1,5 @@
 """Where things are: the binary under test, the contract, the support scripts."""
+
 import os
 import pathlib
 

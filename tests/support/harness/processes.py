@@ -1,4 +1,6 @@
-"""Finds processes through /proc: by an environment variable or by their arguments."""
+"""Finds processes through /proc: by an environment variable or by their arguments. Looks only at processes that were
+started after the tests: everybody else's are none of their business."""
+
 import os
 import pathlib
 import signal
@@ -11,8 +13,19 @@ def _read(pid, name):
         return b""
 
 
+def _start_of(pid):
+    """Start time in clock ticks since boot; 0 when the process is gone."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[19]) if fields else 0
+
+
+_OLDEST = _start_of(os.getpid())
+
+
 def pids():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    """Processes that are younger than this one."""
+    found = (int(name) for name in os.listdir("/proc") if name.isdigit())
+    return [pid for pid in found if pid != os.getpid() and _start_of(pid) >= _OLDEST]
 
 
 def with_environment(name, value):
@@ -23,7 +36,7 @@ def with_environment(name, value):
 
 def with_argument(text):
     wanted = os.fsencode(str(text))
-    return [pid for pid in pids() if pid != os.getpid() and any(wanted in arg for arg in arguments(pid))]
+    return [pid for pid in pids() if any(wanted in arg for arg in arguments(pid))]
 
 
 def arguments(pid):
@@ -33,6 +46,16 @@ def arguments(pid):
 def environment(pid):
     pairs = (entry.partition(b"=") for entry in _read(pid, "environ").split(b"\0") if entry)
     return {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
+
+
+def holding(secret):
+    """Processes with this text in their environment. Only their ids: what else they hold is not for a report."""
+    return [pid for pid in pids() if os.fsencode(secret) in _read(pid, "environ")]
+
+
+def showing(secret):
+    """Processes with this text in their arguments."""
+    return [pid for pid in pids() if os.fsencode(secret) in _read(pid, "cmdline")]
 
 
 def is_alive(pid):

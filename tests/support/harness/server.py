@@ -1,11 +1,11 @@
 """Server: one `lathe server` on its own state folder; started, killed and started again by a test."""
+
 import contextlib
 import json
 import os
 import pathlib
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -44,10 +44,26 @@ class Server:
         """Returns when the server answers; StartFailed when it ends instead."""
         reader, writer = os.pipe()
         self.stderr = tempfile.TemporaryFile()
-        command = [*self.prefix, str(paths.BINARY), "server", "--state", str(self.state), "--ready-fd", str(writer), *self.options]
+        command = [
+            *self.prefix,
+            str(paths.BINARY),
+            "server",
+            "--state",
+            str(self.state),
+            "--ready-fd",
+            str(writer),
+            *self.options,
+        ]
         try:
-            self.process = subprocess.Popen(command, pass_fds=[writer], env=self.environment, stdin=subprocess.DEVNULL,
-                                            stdout=self.stderr, stderr=self.stderr, start_new_session=True)
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=[writer],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=self.stderr,
+                stderr=self.stderr,
+                start_new_session=True,
+            )
         finally:
             os.close(writer)
         with os.fdopen(reader, "rb") as ready:
@@ -136,8 +152,14 @@ class Server:
 
     def cli(self, *arguments, check=True, timeout=120, **options):
         """Runs `lathe --state … ARGUMENTS`; returns the finished process with text output."""
-        done = subprocess.run([str(paths.BINARY), "--state", str(self.state), *map(str, arguments)], capture_output=True,
-                              text=True, timeout=timeout, stdin=subprocess.DEVNULL, **options)
+        done = subprocess.run(
+            [str(paths.BINARY), "--state", str(self.state), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            **options,
+        )
         if check:
             assert done.returncode == 0, f"lathe {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

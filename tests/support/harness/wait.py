@@ -1,4 +1,5 @@
 """Waiting for a condition with a deadline: the only way in which tests wait."""
+
 import time
 
 

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Builds Lathe and runs its tests. The last line is "N passed, M failed"; the exit status says the same.
+#
+# usage: ./test.sh [--all]
+#   --all   adds the long campaigns: asan and tsan builds of the unit and simulation tests, fuzzing, and large counts in
+#           the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_FUZZ_SECONDS and LATHE_SEED change them.
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/scripts/common.sh"
+
+ALL=
+case "${1:-}" in
+  '') ;;
+  --all) ALL=1 ;;
+  *) die "unknown option $1" "./test.sh [--all]" ;;
+esac
+
+PASSED=0
+FAILED=0
+REPORTS=$ROOT/build/test-reports
+# Adds what the JUnit reports of a phase tell; a phase that ended badly without a report counts as one failure.
+count() {
+  local status=$1 numbers
+  shift
+  numbers=$(python3 "$ROOT/scripts/count_tests.py" "$@")
+  PASSED=$((PASSED + ${numbers% *}))
+  FAILED=$((FAILED + ${numbers#* }))
+  if [ "$status" -ne 0 ] && [ "${numbers#* }" -eq 0 ]; then FAILED=$((FAILED + 1)); fi
+}
+finish() {
+  phase "done"
+  printf '%s passed, %s failed\n' "$PASSED" "$FAILED"
+  [ "$FAILED" -eq 0 ] || exit 1
+  exit 0
+}
+
+# unit PRESET: every ctest of a build: unit tests, simulation and lint; GoogleTest programs report each case.
+unit() {
+  local preset=$1 status=0
+  rm -rf "${REPORTS:?}/$preset"
+  mkdir -p "$REPORTS/$preset"
+  GTEST_OUTPUT="xml:$REPORTS/$preset/" ctest --test-dir "$ROOT/build/$preset" -j "$(nproc)" --output-on-failure \
+    --output-junit "$REPORTS/$preset.ctest.xml" >&2 || status=$?
+  count "$status" "$REPORTS/$preset.ctest.xml" "$REPORTS/$preset"
+}
+
+build() {
+  phase "building ($1)"
+  configure_and_build "$@" && return 0
+  FAILED=$((FAILED + 1))
+  finish
+}
+
+end_to_end() {
+  [ -d "$ROOT/tests/e2e" ] || return 0
+  local status=0
+  LATHE_BIN=${LATHE_BIN:-$ROOT/build/release/src/main/lathe} "$TEST_PYTHON" -m pytest "$ROOT/tests/e2e" -q \
+    --junit-xml "$REPORTS/e2e.xml" >&2 || status=$?
+  count "$status" "$REPORTS/e2e.xml"
+}
+
+fuzz() {
+  local seconds=${LATHE_FUZZ_SECONDS:-60} target status
+  build fuzz
+  for target in "$ROOT"/build/fuzz/tests/fuzz/fuzz_*; do
+    [ -x "$target" ] || continue
+    status=0
+    note "$(basename "$target"): $seconds s"
+    mkdir -p "$ROOT/build/fuzz/corpus/$(basename "$target")"
+    "$target" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$ROOT/build/fuzz/" \
+      "$ROOT/build/fuzz/corpus/$(basename "$target")" >"$REPORTS/$(basename "$target").log" 2>&1 || status=$?
+    if [ "$status" -eq 0 ]; then PASSED=$((PASSED + 1)); else
+      FAILED=$((FAILED + 1))
+      tail -30 "$REPORTS/$(basename "$target").log" >&2
+    fi
+  done
+}
+
+phase "looking for what is missing"
+"$ROOT/scripts/bootstrap.sh"
+mkdir -p "$REPORTS"
+build release
+phase "unit tests, simulation, lint"
+unit release
+phase "end-to-end tests"
+if [ -n "$ALL" ]; then
+  export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000}
+fi
+end_to_end
+if [ -n "$ALL" ]; then
+  for preset in asan tsan; do
+    build "$preset"
+    phase "unit tests and simulation ($preset)"
+    unit "$preset"
+  done
+  phase "fuzzing"
+  fuzz
+fi
+finish

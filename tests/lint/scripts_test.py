@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The scripts count and print what they say they do."""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import bench_table  # noqa: E402
+import count_tests  # noqa: E402
+
+GTEST = """<testsuites><testsuite name="A">
+<testcase name="Good" status="run"/><testcase name="Off" status="notrun"/>{more}
+</testsuite></testsuites>"""
+BAD_CASE = '<testcase name="Bad" status="run"><failure message="x"/></testcase>'
+CTEST = '<testsuite><testcase name="cli" status="{cli}"/><testcase name="layer_lint" status="run"/></testsuite>'
+
+
+class CountTests(unittest.TestCase):
+    def count(self, gtest, ctest):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "cases").mkdir()
+            if gtest is not None:
+                (root / "cases/cli_test.xml").write_text(gtest)
+            (root / "ctest.xml").write_text(ctest)
+            return count_tests.count([root / "ctest.xml", root / "cases", root / "absent.xml"])
+
+    def test_cases_count_and_their_program_does_not_count_again(self):
+        self.assertEqual((2, 0), self.count(GTEST.format(more=""), CTEST.format(cli="run")))
+
+    def test_a_failing_case_counts_once(self):
+        self.assertEqual((2, 1), self.count(GTEST.format(more=BAD_CASE), CTEST.format(cli="fail")))
+
+    def test_a_program_that_crashed_after_good_cases_is_a_failure(self):
+        self.assertEqual((2, 1), self.count(GTEST.format(more=""), CTEST.format(cli="fail")))
+
+    def test_a_program_that_crashed_without_a_report_is_a_failure(self):
+        self.assertEqual((1, 1), self.count(None, CTEST.format(cli="fail")))
+        self.assertEqual((1, 1), self.count("<testsuites><cut", CTEST.format(cli="fail")))
+
+
+class BenchTable(unittest.TestCase):
+    ROW = {"name": "idle", "ours": 31.5, "peer": None, "ratio": 0.49218, "goal": "≤ 64 MiB", "met": True}
+
+    def test_rows_become_a_table(self):
+        lines = bench_table.table(bench_table.read_rows(json.dumps(self.ROW) + "\n\n")).splitlines()
+        self.assertEqual(["name", "ours", "peer or limit", "ratio", "goal", "met"], [cell.strip() for cell in lines[0].split("|")])
+        self.assertEqual(["idle", "31.5", "–", "0.492", "≤ 64 MiB", "yes"], [cell.strip() for cell in lines[1].split("|")])
+
+    def test_a_row_without_a_field_is_refused(self):
+        with self.assertRaises(SystemExit):
+            bench_table.read_rows('{"name": "idle"}')
+
+
+class Shell(unittest.TestCase):
+    def scripts(self):
+        return [str(file) for file in [*ROOT.glob("*.sh"), *ROOT.glob("scripts/*.sh"), ROOT / ".ci/run"]]
+
+    def test_every_script_is_strict(self):
+        for script in self.scripts():
+            if not script.endswith("common.sh"):
+                self.assertIn("set -euo pipefail", pathlib.Path(script).read_text(), script)
+
+    @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
+    def test_shellcheck_has_no_complaint(self):
+        done = subprocess.run(["shellcheck", "-x", *self.scripts()], capture_output=True, text=True, cwd=ROOT)
+        self.assertEqual(0, done.returncode, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
