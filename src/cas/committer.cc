@@ -87,4 +87,9 @@ std::uint64_t Committer::rounds() const {
   return rounds_;
 }
 
+std::size_t Committer::waiting() const {
+  std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
 }  // namespace lathe::cas

@@ -37,6 +37,7 @@ class Committer {
   bool is_being_placed(const base::Digest& digest) const;
 
   std::uint64_t rounds() const;
+  std::size_t waiting() const;  // commits that the next round will take
 
  private:
   struct Waiting {

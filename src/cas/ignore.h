@@ -41,6 +41,7 @@ class IgnoreRules {
   void push(std::string folder, IgnoreFile file) { levels_.push_back({std::move(folder), std::move(file)}); }
   // Call on leaving it.
   void pop() { levels_.pop_back(); }
+  bool empty() const { return levels_.empty(); }
   // Whether the entry is left out, given that the folders above it are not.
   bool ignores(std::string_view path, bool is_folder) const;
 

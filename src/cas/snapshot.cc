@@ -70,8 +70,12 @@ class SnapshotTaker {
     if (!snapshot_.root_)
       return base::fail(base::errno_error(errno, fmt::format("cannot open the source folder {}", snapshot_.source_.string())).field("source"));
     started_ = file_system_clock();
-    LATHE_TRY(found_, walk_source(snapshot_.root_.fd(), options_.limits));
-    if (options_.cache) cache_ = StatCache::load(*options_.cache);
+    {
+      std::jthread loading([this] {
+        if (options_.cache) cache_ = StatCache::load(*options_.cache);
+      });
+      LATHE_TRY(found_, walk_source(snapshot_.root_.fd(), options_.limits));
+    }
     look_up();
     LATHE_TRY_VOID(hash_unknown());
     LATHE_TRY_VOID(build());
@@ -138,12 +142,10 @@ class SnapshotTaker {
     auto& tree = snapshot_.tree_;
     tree.entries.reserve(found_.size());
     snapshot_.stamps_.reserve(found_.size());
-    snapshot_.first_entry_.reserve(found_.size());
     for (auto& [entry, stamp] : found_) {
       auto& stats = snapshot_.stats_;
       ++(entry.link_target.empty() ? stats.files : stats.links);
       stats.bytes += entry.link_target.empty() ? entry.size : 0;
-      if (entry.link_target.empty()) snapshot_.first_entry_.try_emplace(entry.digest, tree.entries.size());
       tree.entries.push_back(std::move(entry));
       snapshot_.stamps_.push_back(stamp);
     }
@@ -184,12 +186,22 @@ base::Result<Snapshot> Snapshot::take(const std::filesystem::path& source, const
   return SnapshotTaker(options, source).run();
 }
 
+const Snapshot::BlobIndex& Snapshot::first_entry() const {
+  std::call_once(lazy_->once, [this] {
+    lazy_->index.reserve(tree_.entries.size());
+    for (std::size_t i = 0; i < tree_.entries.size(); ++i)
+      if (tree_.entries[i].link_target.empty()) lazy_->index.try_emplace(tree_.entries[i].digest, i);
+  });
+  return lazy_->index;
+}
+
 std::vector<BlobInfo> Snapshot::blobs() const {
+  const auto& index = first_entry();
   std::vector<BlobInfo> blobs;
-  blobs.reserve(first_entry_.size() + 1);
+  blobs.reserve(index.size() + 1);
   for (std::size_t i = 0; i < tree_.entries.size(); ++i) {
     const auto& entry = tree_.entries[i];
-    if (entry.link_target.empty() && first_entry_.at(entry.digest) == i) blobs.push_back({entry.digest, entry.size});
+    if (entry.link_target.empty() && index.at(entry.digest) == i) blobs.push_back({entry.digest, entry.size});
   }
   blobs.push_back(manifest_);
   return blobs;
@@ -201,8 +213,8 @@ base::Result<BlobFile> Snapshot::open(const BlobInfo& blob) const {
     LATHE_TRY_VOID(sys::linux_file_system().write(sys::File(::dup(memory.fd())), manifest_bytes_, 0));
     return memory;
   }
-  auto found = first_entry_.find(blob.digest);
-  if (found == first_entry_.end()) return base::fail(base::Code::not_found, "the snapshot has no blob {}", blob.digest.hex());
+  auto found = first_entry().find(blob.digest);
+  if (found == first_entry().end()) return base::fail(base::Code::not_found, "the snapshot has no blob {}", blob.digest.hex());
   const auto& path = tree_.entries[found->second].path;
   sys::File file = open_beneath(root_.fd(), path, O_RDONLY | O_NONBLOCK);
   struct stat st {};

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "cas/blob_store.h"
@@ -49,7 +51,14 @@ class Snapshot {
   std::string manifest_bytes_;
   BlobInfo manifest_;
   SnapshotStats stats_;
-  std::unordered_map<base::Digest, std::size_t> first_entry_;
+  // Where each blob is first named; made when first asked for: an unchanged snapshot never needs it.
+  using BlobIndex = std::unordered_map<base::Digest, std::size_t>;
+  struct LazyIndex {
+    std::once_flag once;
+    BlobIndex index;
+  };
+  const BlobIndex& first_entry() const;
+  std::unique_ptr<LazyIndex> lazy_ = std::make_unique<LazyIndex>();
 };
 
 }  // namespace lathe::cas

@@ -20,8 +20,9 @@ constexpr std::string_view kIgnoreHint = "list it in the ignore file, or remove 
 
 struct Child {
   std::string name;
-  struct stat st {};
-  bool is_folder() const { return S_ISDIR(st.st_mode); }
+  FileStamp stamp;
+  mode_t mode = 0;
+  bool is_folder() const { return S_ISDIR(mode); }
 };
 
 std::unexpected<base::Error> refuse(base::Code code, std::string_view path, std::string_view why) {
@@ -91,9 +92,10 @@ class Walk {
     while (const dirent* entry = ::readdir(stream)) {
       std::string_view name = entry->d_name;
       if (name == "." || name == ".." || name == ".git") continue;
-      Child child{.name = std::string(name)};
-      if (::fstatat(::dirfd(stream), entry->d_name, &child.st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      if (rules_.ignores(join(folder, child.name), child.is_folder())) continue;
+      struct stat st {};
+      if (::fstatat(::dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;  // gone meanwhile
+      Child child{.name = std::string(name), .stamp = FileStamp::of(st), .mode = st.st_mode};
+      if (!rules_.empty() && rules_.ignores(join(folder, child.name), child.is_folder())) continue;
       children.push_back(std::move(child));
     }
     std::ranges::sort(children, [](const Child& a, const Child& b) {
@@ -109,17 +111,17 @@ class Walk {
     if (child.is_folder()) return enter(path, depth + 1);
     if (auto good = check_tree_path(path); !good) return base::fail(std::move(good).error().hint("rename it, or " + std::string(kIgnoreHint)));
     if (found_.size() == limits_.entries) return refuse(base::Code::too_large, path, fmt::format("is one entry too many: a snapshot holds {}", limits_.entries));
-    FoundFile file{.entry = {}, .stamp = FileStamp::of(child.st)};
-    if (S_ISREG(child.st.st_mode)) {
+    FoundFile file{.entry = {}, .stamp = child.stamp};
+    if (S_ISREG(child.mode)) {
       file.entry.size = file.stamp.size;
-      file.entry.executable = (child.st.st_mode & S_IXUSR) != 0;
-    } else if (S_ISLNK(child.st.st_mode)) {
+      file.entry.executable = (child.mode & S_IXUSR) != 0;
+    } else if (S_ISLNK(child.mode)) {
       char target[4096];
       auto n = ::readlinkat(root_fd_, path.c_str(), target, sizeof target);
       if (n <= 0) return {};  // gone meanwhile
       file.entry.link_target.assign(target, static_cast<std::size_t>(n));
     } else {
-      return refuse(base::Code::invalid, path, fmt::format("{}; a snapshot holds files, folders and symbolic links", kind_name(child.st.st_mode)));
+      return refuse(base::Code::invalid, path, fmt::format("{}; a snapshot holds files, folders and symbolic links", kind_name(child.mode)));
     }
     file.entry.path = std::move(path);
     found_.push_back(std::move(file));

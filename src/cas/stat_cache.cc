@@ -56,6 +56,7 @@ bool StatCache::parse() {
   rest.remove_suffix(kDigestBytes);
   if (std::memcmp(base::sha256(rest).bytes.data(), check.data(), kDigestBytes) != 0) return false;
   rest.remove_prefix(kMagic.size());
+  files_.reserve(rest.size() / (kFixedBytes + 16));
   while (!rest.empty()) {
     if (rest.size() < kFixedBytes) return false;
     CachedFile file;

@@ -5,7 +5,9 @@
 namespace lathe::envs {
 namespace {
 
-base::Result<Realised> realise(std::string interpreter) { return UserManaged().realise({std::move(interpreter), {{"A", "b"}}}); }
+base::Result<Realised> realise(std::string interpreter) {
+  return UserManaged().realise({std::move(interpreter), {{"A", "b"}}});
+}
 
 TEST(UserManaged, TakesAnInterpreterThatIsThereAndKeepsTheVariables) {
   auto realised = realise("/bin/sh");

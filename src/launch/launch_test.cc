@@ -53,7 +53,8 @@ TEST_F(PlainLauncherTest, RunsAScriptByTheInterpreterWithExpandedArguments) {
   input_.command.arguments = {"--data", "$DATA/x", "--run=${AZUREML_RUN_ID}"};
   auto spec = PlainLauncher().prepare(input_);
   ASSERT_TRUE(spec) << spec.error().text();
-  EXPECT_EQ((std::vector<std::string>{"/opt/env/bin/python", "train.py", "--data", "/data/x", "--run=run-1"}), spec->argv);
+  EXPECT_EQ((std::vector<std::string>{"/opt/env/bin/python", "train.py", "--data", "/data/x", "--run=run-1"}),
+            spec->argv);
   EXPECT_EQ(folder_.string(), spec->directory);
 }
 
@@ -96,7 +97,8 @@ TEST_F(PlainLauncherTest, FindsACommandInPathAndInTheRunFolder) {
 
 TEST_F(PlainLauncherTest, LeavesTheWordsOfACommandAloneButExpandsItsArguments) {
   input_.command = {.script = "", .command = {"/bin/sh", "-c", "echo $$ $HOME"}, .arguments = {"$HOME"}};
-  EXPECT_EQ((std::vector<std::string>{"/bin/sh", "-c", "echo $$ $HOME", "/root"}), PlainLauncher().prepare(input_)->argv);
+  EXPECT_EQ((std::vector<std::string>{"/bin/sh", "-c", "echo $$ $HOME", "/root"}),
+            PlainLauncher().prepare(input_)->argv);
 }
 
 TEST_F(PlainLauncherTest, RefusesWhatCannotStartWithAHint) {

@@ -16,19 +16,19 @@ using Variables = std::map<std::string, std::string>;
 // Who the process is and what it may use: the part of the environment that is the same for every launcher.
 struct RunIdentity {
   std::string run_id, experiment, workspace, subscription_id, resource_group;
-  std::string url;           // of the server, as the script can reach it
+  std::string url;  // of the server, as the script can reach it
   std::string token, token_expiry;
 };
 
 struct LaunchInput {
   model::Command command;
-  std::string interpreter;   // of the realised environment; may be empty with `command.command`
-  Variables inherited;       // the runner's own environment
-  Variables environment;     // of the realised environment and the user; wins over inherited ones
+  std::string interpreter;  // of the realised environment; may be empty with `command.command`
+  Variables inherited;      // the runner's own environment
+  Variables environment;    // of the realised environment and the user; wins over inherited ones
   RunIdentity identity;
   model::Slice slice;
   bool machine_has_gpu = false;
-  std::string directory;     // the run folder
+  std::string directory;  // the run folder
 };
 
 // argv[0] is the path of a file that exists.

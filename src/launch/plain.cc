@@ -19,12 +19,14 @@ bool is_program(const fs::path& path) {
 }
 
 // As execvp does, but with the process's own PATH and folder: "./tool" is a file of the run folder.
-base::Result<std::string> find_program(const std::string& name, const std::string& search_path, const fs::path& directory) {
+base::Result<std::string> find_program(const std::string& name, const std::string& search_path,
+                                       const fs::path& directory) {
   if (name.find('/') != std::string::npos) {
     fs::path path = directory / name;  // an absolute name stays as it is
     if (is_program(path)) return path.string();
-    return base::fail(base::Error(base::Code::not_found, fmt::format("{} is not an executable file", base::printable(name)))
-                          .hint("the path is relative to the snapshot; is the file in it, with its executable bit?"));
+    return base::fail(
+        base::Error(base::Code::not_found, fmt::format("{} is not an executable file", base::printable(name)))
+            .hint("the path is relative to the snapshot; is the file in it, with its executable bit?"));
   }
   for (auto folder : base::split(search_path, ':'))
     if (fs::path path = directory / fs::path(folder) / name; !name.empty() && is_program(path)) return path.string();
@@ -52,7 +54,8 @@ Variables process_environment(const LaunchInput& input) {
   for (const auto& [name, value] : input.environment) out[name] = value;
   set_identity(input, out);
   // Without a GPU in the slice, those of the machine must stay unseen; where there is none, nothing needs hiding.
-  if (!input.slice.gpus.empty() || input.machine_has_gpu) out["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(input.slice.gpus, ","));
+  if (!input.slice.gpus.empty() || input.machine_has_gpu)
+    out["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(input.slice.gpus, ","));
   // Output must reach the log when it is printed, not when a buffer is full.
   out.emplace("PYTHONUNBUFFERED", "1");
   std::string& path = out.emplace("PATH", "/usr/local/bin:/usr/bin:/bin").first->second;
@@ -67,10 +70,12 @@ base::Result<ProcessSpec> PlainLauncher::prepare(const LaunchInput& input) const
   const model::Command& command = input.command;
   if (!command.script.empty()) {
     if (input.interpreter.empty())
-      return base::fail(base::Error(base::Code::invalid, "a script needs an interpreter").hint("submit with --python PATH"));
+      return base::fail(
+          base::Error(base::Code::invalid, "a script needs an interpreter").hint("submit with --python PATH"));
     std::error_code ignored;
     if (!fs::exists(fs::path(input.directory) / command.script, ignored))
-      return base::fail(base::Error(base::Code::not_found, fmt::format("no script {} in the snapshot", base::printable(command.script)))
+      return base::fail(base::Error(base::Code::not_found,
+                                    fmt::format("no script {} in the snapshot", base::printable(command.script)))
                             .hint("the path is relative to the source folder; does an ignore file leave it out?"));
     spec.argv = {input.interpreter, command.script};
   } else {
@@ -94,7 +99,8 @@ Variables inherited_environment() {
   for (char** entry = environ; entry && *entry; ++entry) {
     std::string_view text(*entry);
     std::size_t equals = text.find('=');
-    if (equals != text.npos && equals > 0 && !text.starts_with("LATHE_")) out.emplace(text.substr(0, equals), text.substr(equals + 1));
+    if (equals != text.npos && equals > 0 && !text.starts_with("LATHE_"))
+      out.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   return out;
 }

@@ -32,7 +32,8 @@ struct Fitting {
 
   void note(const std::string& what) { fitted.notes.push_back(fmt::format("{}: {}", wanted.name, what)); }
   void note_cut(std::string_view what, const std::string& from, const std::string& to) {
-    note(fmt::format("{} cut from {} to {}, so that {} fit on this machine", what, from, to, nodes_in_words(max_nodes)));
+    note(
+        fmt::format("{} cut from {} to {}, so that {} fit on this machine", what, from, to, nodes_in_words(max_nodes)));
   }
   std::unexpected<Error> too_big(const std::string& why, std::string hint) const {
     return base::fail(Error(Code::invalid, fmt::format("{} of {} would not fit on this machine: {}",
@@ -48,8 +49,11 @@ struct Fitting {
     if (rules.gpu == GpuRule::required)
       return too_big(fmt::format("each wants {} GPUs and the machine has {}", wanted.gpus, there),
                      "use a size without GPUs, fewer nodes, or the site rule 'gpu: optional'");
-    if (given > 0) note_cut("GPUs", std::to_string(wanted.gpus), std::to_string(given));
-    else note(fmt::format("runs without its {} GPU(s); this machine has {} for {}", wanted.gpus, there, nodes_in_words(max_nodes)));
+    if (given > 0)
+      note_cut("GPUs", std::to_string(wanted.gpus), std::to_string(given));
+    else
+      note(fmt::format("runs without its {} GPU(s); this machine has {} for {}", wanted.gpus, there,
+                       nodes_in_words(max_nodes)));
     return {};
   }
 
@@ -65,7 +69,8 @@ struct Fitting {
     if (given.millicores < 1 || given.memory_bytes < kSmallestMemory)
       return too_big("nothing would be left for each", "lower max_nodes");
     if (given.millicores < wanted.millicores) note_cut("cores", cores(wanted.millicores), cores(given.millicores));
-    if (given.memory_bytes < wanted.memory_bytes) note_cut("memory", bytes(wanted.memory_bytes), bytes(given.memory_bytes));
+    if (given.memory_bytes < wanted.memory_bytes)
+      note_cut("memory", bytes(wanted.memory_bytes), bytes(given.memory_bytes));
     return {};
   }
 };
@@ -86,9 +91,10 @@ Result<void> validate_compute(const ComputeTarget& target) {
   LATHE_TRY_VOID(check_workspace_name(target.workspace));
   LATHE_TRY_VOID(check_compute_name(target.name));
   if (target.provider != "local")
-    return base::fail(Error(Code::unsupported, fmt::format("provider '{}' is not offered", base::printable(target.provider, 80)))
-                          .field("provider")
-                          .hint("use local: a node is then a slice of this machine"));
+    return base::fail(
+        Error(Code::unsupported, fmt::format("provider '{}' is not offered", base::printable(target.provider, 80)))
+            .field("provider")
+            .hint("use local: a node is then a slice of this machine"));
   if (auto size = get_size(target.vm_size); !size) return base::fail(std::move(size).error());
   LATHE_TRY_VOID(check_range("max_nodes", target.max_nodes, 1, kMaxNodes));
   LATHE_TRY_VOID(check_range("min_nodes", target.min_nodes, 0, target.max_nodes));

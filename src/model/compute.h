@@ -63,6 +63,7 @@ struct FittedSize {
 
 // Under `fit` a node is cut so that all max_nodes nodes of the target fit on the machine at once (so that a gang of
 // max_nodes can run); under `exact` what does not fit is refused. Under gpu `optional` missing GPUs are left out.
-base::Result<FittedSize> fit_size(const NodeSize& wanted, int max_nodes, const Machine& machine, const SiteRules& rules);
+base::Result<FittedSize> fit_size(const NodeSize& wanted, int max_nodes, const Machine& machine,
+                                  const SiteRules& rules);
 
 }  // namespace lathe::model

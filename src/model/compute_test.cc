@@ -53,14 +53,16 @@ TEST(FitSize, CutsANodeSoThatAllNodesOfTheTargetFitAtOnce) {
   EXPECT_EQ(fitted->size, (NodeSize{"STANDARD_D3_V2", 500, 2 * kGib, 0}));
   ASSERT_EQ(fitted->notes.size(), 2u);
   EXPECT_EQ(fitted->notes[0], "STANDARD_D3_V2: cores cut from 4 to 0.50, so that 4 nodes fit on this machine");
-  EXPECT_EQ(fitted->notes[1], "STANDARD_D3_V2: memory cut from 14.0 GiB to 2.0 GiB, so that 4 nodes fit on this machine");
+  EXPECT_EQ(fitted->notes[1],
+            "STANDARD_D3_V2: memory cut from 14.0 GiB to 2.0 GiB, so that 4 nodes fit on this machine");
 }
 
 TEST(FitSize, SaysWhenGpusAreLeftOut) {
   auto fitted = fit_size({"STANDARD_NC6", 1000, kGib, 1}, 1, small_machine(), {});
   ASSERT_TRUE(fitted);
   EXPECT_EQ(fitted->size.gpus, 0);
-  EXPECT_EQ(fitted->notes, std::vector<std::string>{"STANDARD_NC6: runs without its 1 GPU(s); this machine has 0 for one node"});
+  EXPECT_EQ(fitted->notes,
+            std::vector<std::string>{"STANDARD_NC6: runs without its 1 GPU(s); this machine has 0 for one node"});
   auto shared = fit_size({"STANDARD_NC24", 1000, kGib, 4}, 1, gpu_machine(), {});
   EXPECT_EQ(shared->size.gpus, 3);
   EXPECT_EQ(fit_size({"STANDARD_NC6", 1000, kGib, 1}, 4, gpu_machine(), {})->size.gpus, 0);
@@ -76,7 +78,8 @@ TEST(FitSize, RefusesUnderTheStrictRules) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().field(), "vm_size");
   EXPECT_EQ(refused.error().message(),
-            "one node of STANDARD_NC6 would not fit on this machine: each wants 6 cores and 56.0 GiB, and the machine has 2 and 8.0 GiB");
+            "one node of STANDARD_NC6 would not fit on this machine: each wants 6 cores and 56.0 GiB, and the machine "
+            "has 2 and 8.0 GiB");
   EXPECT_TRUE(fit_size(*find_size("STANDARD_D2_V2"), 1, small_machine(), strict_size));
 }
 
@@ -109,7 +112,11 @@ TEST(ValidateCompute, AcceptsWhatAzureScriptsCreate) {
 }
 
 TEST(ValidateCompute, NamesTheFieldThatIsWrong) {
-  auto with = [](auto change) { auto value = target(); change(value); return refused_field(value); };
+  auto with = [](auto change) {
+    auto value = target();
+    change(value);
+    return refused_field(value);
+  };
   EXPECT_EQ(with([](auto& t) { t.name = "a/b"; }), "compute");
   EXPECT_EQ(with([](auto& t) { t.name = std::string(25, 'a'); }), "compute");
   EXPECT_EQ(with([](auto& t) { t.max_nodes = 0; }), "max_nodes");

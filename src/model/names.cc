@@ -19,9 +19,10 @@ std::unexpected<Error> refuse(std::string_view field, std::string_view value, st
 }
 
 std::unexpected<Error> refuse_size(std::string_view field, std::string_view what, std::size_t size, std::size_t limit) {
-  return base::fail(Error(Code::too_large, fmt::format("{} has {} {}; at most {} are allowed", field, size, what, limit))
-                        .field(std::string(field))
-                        .hint("put large or many values into a file of the snapshot"));
+  return base::fail(
+      Error(Code::too_large, fmt::format("{} has {} {}; at most {} are allowed", field, size, what, limit))
+          .field(std::string(field))
+          .hint("put large or many values into a file of the snapshot"));
 }
 
 // What one kind of name may look like.
@@ -34,8 +35,9 @@ struct NameRule {
 
 Result<void> check_name(const NameRule& rule, std::string_view name) {
   auto hint = [&] {
-    std::string first = rule.first_punctuation.empty() ? std::string("a letter or digit")
-                                                       : fmt::format("a letter, a digit or one of {}", rule.first_punctuation);
+    std::string first = rule.first_punctuation.empty()
+                            ? std::string("a letter or digit")
+                            : fmt::format("a letter, a digit or one of {}", rule.first_punctuation);
     return fmt::format("use 1 to {} letters, digits or {} and begin with {}", rule.longest, rule.punctuation, first);
   };
   if (name.empty()) return refuse(rule.field, name, "is empty", hint());
@@ -86,7 +88,8 @@ Result<void> check_variable_name(std::string_view name) {
 Result<void> check_tag(std::string_view field, std::string_view key, std::string_view value) {
   if (key.empty()) return refuse(field, key, "is an empty key", "give every tag a name");
   if (key.size() > kMaxTagKeyBytes)
-    return refuse(field, key, fmt::format("has {} bytes", key.size()), fmt::format("use at most {} bytes", kMaxTagKeyBytes));
+    return refuse(field, key, fmt::format("has {} bytes", key.size()),
+                  fmt::format("use at most {} bytes", kMaxTagKeyBytes));
   if (!is_clean_text(key)) return refuse(field, key, "is not plain text", std::string(kCleanHint));
   if (value.size() > kMaxTagValueBytes)
     return refuse(field, key, fmt::format("has a value of {} bytes", value.size()),
@@ -128,7 +131,8 @@ namespace {
 Result<void> check_strings(std::string_view field, const std::vector<std::string>& strings) {
   if (strings.size() > kMaxArguments) return refuse_size(field, "entries", strings.size(), kMaxArguments);
   for (const auto& text : strings) {
-    if (text.size() > kMaxArgumentBytes) return refuse_size(field, "bytes in one entry", text.size(), kMaxArgumentBytes);
+    if (text.size() > kMaxArgumentBytes)
+      return refuse_size(field, "bytes in one entry", text.size(), kMaxArgumentBytes);
     if (text.contains('\0')) return refuse(field, text, "contains a NUL byte", "no process can receive one; remove it");
     if (!base::is_valid_utf8(text)) return refuse(field, text, "is not UTF-8", "encode it, or pass it in a file");
   }

@@ -37,7 +37,8 @@ base::Result<void> check_compute_name(std::string_view name);
 base::Result<void> check_variable_name(std::string_view name);
 // One tag or property; `field` is "tags" or "properties".
 base::Result<void> check_tag(std::string_view field, std::string_view key, std::string_view value);
-base::Result<void> check_tags(std::string_view field, const std::map<std::string, std::string>& tags, std::size_t limit);
+base::Result<void> check_tags(std::string_view field, const std::map<std::string, std::string>& tags,
+                              std::size_t limit);
 // Relative, '/'-separated, no empty, "." or ".." part, no control character, valid UTF-8.
 base::Result<void> check_artifact_path(std::string_view field, std::string_view path);
 base::Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t low, std::int64_t high);

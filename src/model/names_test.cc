@@ -31,10 +31,11 @@ std::string refused_field(Change change) {
 }
 
 TEST(RunIds, AreLettersDigitsAndFewMarks) {
-  for (std::string_view good : {"a", "_x", "exp_1550603359_a1b2c3d4", "A.b-c", "7"}) EXPECT_TRUE(check_run_id(good)) << good;
+  for (std::string_view good : {"a", "_x", "exp_1550603359_a1b2c3d4", "A.b-c", "7"})
+    EXPECT_TRUE(check_run_id(good)) << good;
   EXPECT_TRUE(check_run_id(std::string(256, 'a')));
-  for (const std::string& bad : {""s, "."s, ".."s, ".hidden"s, "-rf"s, "a/b"s, "a b"s, "a\nb"s, "a\0b"s, "é"s, "%2e"s,
-                                 std::string(257, 'a')})
+  for (const std::string& bad :
+       {""s, "."s, ".."s, ".hidden"s, "-rf"s, "a/b"s, "a b"s, "a\nb"s, "a\0b"s, "é"s, "%2e"s, std::string(257, 'a')})
     EXPECT_FALSE(check_run_id(bad)) << base::printable(bad);
 }
 
@@ -57,14 +58,16 @@ TEST(ExperimentNames, BeginWithALetterOrDigit) {
 TEST(ComputeNames, AreShort) {
   EXPECT_TRUE(check_compute_name("gpu-cluster_1"));
   EXPECT_TRUE(check_compute_name(std::string(24, 'a')));
-  for (const std::string& bad : {""s, std::string(25, 'a'), "a.b"s, "-a"s, "a/0"s}) EXPECT_FALSE(check_compute_name(bad)) << bad;
+  for (const std::string& bad : {""s, std::string(25, 'a'), "a.b"s, "-a"s, "a/0"s})
+    EXPECT_FALSE(check_compute_name(bad)) << bad;
 }
 
 TEST(ArtifactPaths, StayBelowTheRun) {
   for (std::string_view good : {"a", "outputs/model.h5", "logs/a b/c", ".amlignore", "...", "a/..b", "żółw/🐢.txt"})
     EXPECT_TRUE(check_artifact_path("path", good)) << good;
-  for (const std::string& bad : {""s, "/"s, "/etc/passwd"s, "a//b"s, "a/"s, "."s, ".."s, "a/../b"s, "./a"s, "a/."s, "a\0b"s,
-                                 "a\nb"s, "a\x7f"s, "\xc2\x85"s, "\xff"s, std::string(1025, 'a'), "a/" + std::string(256, 'b')})
+  for (const std::string& bad :
+       {""s, "/"s, "/etc/passwd"s, "a//b"s, "a/"s, "."s, ".."s, "a/../b"s, "./a"s, "a/."s, "a\0b"s, "a\nb"s, "a\x7f"s,
+        "\xc2\x85"s, "\xff"s, std::string(1025, 'a'), "a/" + std::string(256, 'b')})
     EXPECT_FALSE(check_artifact_path("path", bad)) << base::printable(bad);
 }
 
@@ -86,10 +89,11 @@ TEST(VariableNames, AreWhatAShellAccepts) {
 TEST(ValidateSpec, AcceptsAnOrdinaryRun) {
   EXPECT_EQ(refused_field([](RunSpec&) {}), "");
   EXPECT_EQ(refused_field([](RunSpec& s) {
-    s.command = {.script = "", .command = {"/bin/true"}, .arguments = {}};
-    s.environment.interpreter = "";
-    s.snapshot.reset();
-  }), "");
+              s.command = {.script = "", .command = {"/bin/true"}, .arguments = {}};
+              s.environment.interpreter = "";
+              s.snapshot.reset();
+            }),
+            "");
 }
 
 TEST(ValidateSpec, NamesTheFieldThatIsWrong) {
@@ -101,8 +105,10 @@ TEST(ValidateSpec, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refused_field([](RunSpec& s) { s.command = {.script = "", .command = {""}, .arguments = {}}; }), "command");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments = {"a\0b"s}; }), "arguments");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments.assign(kMaxArguments + 1, "a"); }), "arguments");
-  EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments = {std::string(kMaxArgumentBytes + 1, 'a')}; }), "arguments");
-  EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments.assign(9, std::string(kMaxArgumentBytes, 'a')); }), "arguments");
+  EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments = {std::string(kMaxArgumentBytes + 1, 'a')}; }),
+            "arguments");
+  EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments.assign(9, std::string(kMaxArgumentBytes, 'a')); }),
+            "arguments");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.interpreter = ""; }), "environment.interpreter");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.interpreter = "python"; }), "environment.interpreter");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.variables = {{"A=B", "c"}}; }), "environment.variables");
@@ -116,7 +122,10 @@ TEST(ValidateSpec, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refused_field([](RunSpec& s) { s.retries.user = -1; }), "retries.user");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.retries.infrastructure = 101; }), "retries.infrastructure");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.tags[""] = "x"; }), "tags");
-  EXPECT_EQ(refused_field([](RunSpec& s) { for (int i = 0; i < 51; ++i) s.tags[std::to_string(i)] = "x"; }), "tags");
+  EXPECT_EQ(refused_field([](RunSpec& s) {
+              for (int i = 0; i < 51; ++i) s.tags[std::to_string(i)] = "x";
+            }),
+            "tags");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.properties["k"] = "\t"; }), "properties");
 }
 

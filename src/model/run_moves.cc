@@ -31,18 +31,23 @@ void move(Change& change, RunState to, std::string reason, UtcTime now) {
 }
 
 std::unexpected<Error> wrong_state(const RunRecord& run, std::string_view wanted, std::string hint) {
-  return base::fail(Error(Code::conflict, fmt::format("run {} is {} and cannot be {}", run.id.value, state_name(run.state), wanted))
-                        .hint(std::move(hint)));
+  return base::fail(
+      Error(Code::conflict, fmt::format("run {} is {} and cannot be {}", run.id.value, state_name(run.state), wanted))
+          .hint(std::move(hint)));
 }
 
 std::unexpected<Error> fenced(const RunRecord& run, const AttemptRecord& attempt) {
-  const std::string why = attempt.number != run.attempt ? fmt::format("the run is at attempt {}", run.attempt)
-                                                        : fmt::format("it ended: {}", end_reason_name(attempt.exit.reason));
-  return base::fail(Error(Code::fenced, fmt::format("attempt {} of run {} is over; {}", attempt.number, run.id.value, why))
-                        .hint("this runner must stop; nothing it says counts any more"));
+  const std::string why = attempt.number != run.attempt
+                              ? fmt::format("the run is at attempt {}", run.attempt)
+                              : fmt::format("it ended: {}", end_reason_name(attempt.exit.reason));
+  return base::fail(
+      Error(Code::fenced, fmt::format("attempt {} of run {} is over; {}", attempt.number, run.id.value, why))
+          .hint("this runner must stop; nothing it says counts any more"));
 }
 
-bool live(const RunRecord& run, const std::optional<AttemptRecord>& attempt) { return attempt && is_live(run, *attempt); }
+bool live(const RunRecord& run, const std::optional<AttemptRecord>& attempt) {
+  return attempt && is_live(run, *attempt);
+}
 
 bool same_ending(const ExitRecord& a, const ExitRecord& b) {
   return a.reason == b.reason && a.exit_code == b.exit_code && a.signal == b.signal;
@@ -58,8 +63,8 @@ void add_usage(Usage& total, const Usage& more) {
 // Whether a process of the user may have existed; if not, there is nothing to finalize.
 bool ran(const AttemptRecord& attempt, const ExitRecord& exit) {
   if (attempt.claimed || exit.started.micros != 0) return true;
-  return exit.reason == EndReason::exited || exit.reason == EndReason::signaled || exit.reason == EndReason::out_of_memory ||
-         exit.reason == EndReason::timed_out;
+  return exit.reason == EndReason::exited || exit.reason == EndReason::signaled ||
+         exit.reason == EndReason::out_of_memory || exit.reason == EndReason::timed_out;
 }
 
 // The moves between the last report and the end happened, they were only not told.
@@ -124,13 +129,15 @@ Result<Change> placed(const RunRecord& run, const std::optional<AttemptRecord>& 
 }
 
 Result<Change> claimed(const RunRecord& run, const AttemptRecord& attempt, UtcTime now) {
-  if (is_terminal(run.state) && attempt.number == run.attempt) return wrong_state(run, "claimed", "the run is over; this runner must stop");
+  if (is_terminal(run.state) && attempt.number == run.attempt)
+    return wrong_state(run, "claimed", "the run is over; this runner must stop");
   if (!is_live(run, attempt)) return fenced(run, attempt);
   if (attempt.claimed) return unchanged(run, attempt);
   Change change = start_change(run, attempt);
   change.attempt->claimed = now;
   change.run.started = change.run.started.value_or(now);
-  if (run.state == RunState::queued) move(change, RunState::running, fmt::format("attempt {} was claimed", attempt.number), now);
+  if (run.state == RunState::queued)
+    move(change, RunState::running, fmt::format("attempt {} was claimed", attempt.number), now);
   return change;
 }
 
@@ -182,7 +189,8 @@ Result<Change> unplaced(const RunRecord& run, const AttemptRecord& attempt, UtcT
   return change;
 }
 
-Result<Change> cancel_requested(const RunRecord& run, const std::optional<AttemptRecord>& current, std::string reason, UtcTime now) {
+Result<Change> cancel_requested(const RunRecord& run, const std::optional<AttemptRecord>& current, std::string reason,
+                                UtcTime now) {
   if (run.state == RunState::cancel_requested || run.state == RunState::canceled) return unchanged(run, current);
   if (is_terminal(run.state)) return wrong_state(run, "canceled", "it has already ended");
   if (live(run, current) && current->stop_reason == EndReason::canceled) return unchanged(run, current);

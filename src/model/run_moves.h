@@ -42,8 +42,8 @@ base::Result<Change> prepare_failed(const RunRecord& run, std::string message, b
 
 // Queued without a live attempt → attempt n+1 on these slices; the state stays Queued until a runner claims it.
 // `current` is the run's latest attempt, if any.
-base::Result<Change> placed(const RunRecord& run, const std::optional<AttemptRecord>& current, std::vector<Slice> slices,
-                            const base::Digest& token_hash, base::UtcTime now);
+base::Result<Change> placed(const RunRecord& run, const std::optional<AttemptRecord>& current,
+                            std::vector<Slice> slices, const base::Digest& token_hash, base::UtcTime now);
 
 // A runner has come for `attempt`: Queued → Running. When cancel was asked meanwhile, the claim succeeds, the state
 // stays CancelRequested, and the runner hears at once that it must stop.
@@ -55,9 +55,11 @@ base::Result<Change> process_ended(const RunRecord& run, const AttemptRecord& at
 // The attempt is over. Fills in the moves that were not reported, then ends the run or, where the spec declares a retry
 // for this kind of failure and nobody asked to cancel, puts it back into the queue.
 // A run ends Canceled when cancel was asked and the process was stopped; one that exited by itself ends as it exited.
-base::Result<Change> finished(const RunRecord& run, const AttemptRecord& attempt, const ExitRecord& exit, base::UtcTime now);
+base::Result<Change> finished(const RunRecord& run, const AttemptRecord& attempt, const ExitRecord& exit,
+                              base::UtcTime now);
 // The runner or its machine is gone: finished() with `node_lost`.
-base::Result<Change> attempt_lost(const RunRecord& run, const AttemptRecord& attempt, std::string message, base::UtcTime now);
+base::Result<Change> attempt_lost(const RunRecord& run, const AttemptRecord& attempt, std::string message,
+                                  base::UtcTime now);
 
 // The runner of a placed attempt never came to life, so that nothing of the run has happened: the attempt is over as
 // `node_lost`, the run waits again (or is Canceled, when that was asked), and no failure is counted.
@@ -65,8 +67,8 @@ base::Result<Change> unplaced(const RunRecord& run, const AttemptRecord& attempt
 
 // Somebody wants the run to end. Without a live attempt it is Canceled at once, else CancelRequested and the attempt is
 // asked to stop. A terminal run is a `conflict` that names its state.
-base::Result<Change> cancel_requested(const RunRecord& run, const std::optional<AttemptRecord>& current, std::string reason,
-                                      base::UtcTime now);
+base::Result<Change> cancel_requested(const RunRecord& run, const std::optional<AttemptRecord>& current,
+                                      std::string reason, base::UtcTime now);
 // A dedicated run needs the node: the attempt is asked to stop; the state changes when it has.
 base::Result<Change> preempt_requested(const RunRecord& run, const AttemptRecord& attempt);
 

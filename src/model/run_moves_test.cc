@@ -20,8 +20,12 @@ RunSpec spec(RetryLimits retries = {}) {
   return value;
 }
 
-Change submit(RetryLimits retries = {}) { return make_run({.id = {"r1"}, .workspace = "ws", .submitted_by = "me", .notes = {}}, spec(retries), kNow); }
-std::vector<Slice> one_slice() { return {{.node = 0, .node_name = "local/0", .millicores = 1000, .memory_bytes = 1, .gpus = {}}}; }
+Change submit(RetryLimits retries = {}) {
+  return make_run({.id = {"r1"}, .workspace = "ws", .submitted_by = "me", .notes = {}}, spec(retries), kNow);
+}
+std::vector<Slice> one_slice() {
+  return {{.node = 0, .node_name = "local/0", .millicores = 1000, .memory_bytes = 1, .gpus = {}}};
+}
 
 // A run and its attempt as the database would hold them; `apply` checks what every change must keep.
 struct World {
@@ -151,7 +155,8 @@ TEST(RunMoves, EveryEndFollowsTheRules) {
                   if (!started) exit.started = {};
                   world.finish(exit);
                   EXPECT_EQ(world.run.state, expected_end(reason, code, cancel, claim, infrastructure, user))
-                      << end_reason_name(reason) << " " << code << " cancel " << cancel << " claimed " << claim << " " << world.walked();
+                      << end_reason_name(reason) << " " << code << " cancel " << cancel << " claimed " << claim << " "
+                      << world.walked();
                   EXPECT_EQ(world.run.error.has_value(), world.run.state == failed);
                   EXPECT_TRUE(world.attempt->ended);
                   EXPECT_LE(world.run.infrastructure_failures + world.run.user_failures, 1);
@@ -162,7 +167,10 @@ TEST(RunMoves, EveryEndFollowsTheRules) {
 
 TEST(RunMoves, RetriesAreCountedApartAndNeverMoreThanDeclared) {
   World world = running({.infrastructure = 1, .user = 2});
-  auto fail_with = [&](EndReason reason) { world.finish(exit_with(reason, 1)); return world.run.state; };
+  auto fail_with = [&](EndReason reason) {
+    world.finish(exit_with(reason, 1));
+    return world.run.state;
+  };
   EXPECT_EQ(fail_with(EndReason::exited), queued);
   EXPECT_EQ(world.path.back(), "Queued");
   world.place().claim();
@@ -304,7 +312,8 @@ TEST(RunMoves, AnExitRecordNeedsAReason) {
 }
 
 TEST(GangExit, TheNodeThatFailedByItselfSaysWhy) {
-  std::vector<ExitRecord> nodes{exit_with(EndReason::exited), exit_with(EndReason::canceled), exit_with(EndReason::exited, 7)};
+  std::vector<ExitRecord> nodes{exit_with(EndReason::exited), exit_with(EndReason::canceled),
+                                exit_with(EndReason::exited, 7)};
   ExitRecord gang = gang_exit(nodes);
   EXPECT_EQ(gang.reason, EndReason::exited);
   EXPECT_EQ(gang.exit_code, 7);

@@ -5,45 +5,62 @@
 namespace lathe::model {
 namespace {
 
-bool cancel_was_asked(const AttemptRecord& attempt) { return attempt.stop_asked && attempt.stop_reason == EndReason::canceled; }
+bool cancel_was_asked(const AttemptRecord& attempt) {
+  return attempt.stop_asked && attempt.stop_reason == EndReason::canceled;
+}
 
-// What the end really was. A process that died of a signal after we had asked it to stop was stopped by us; a runner that
-// says "canceled" though nobody asked was stopped from outside, which is a lost node.
+// What the end really was. A process that died of a signal after we had asked it to stop was stopped by us; a runner
+// that says "canceled" though nobody asked was stopped from outside, which is a lost node.
 EndReason real_reason(const AttemptRecord& attempt, const ExitRecord& exit) {
-  if (attempt.stop_asked && (exit.reason == EndReason::signaled || exit.reason == EndReason::canceled)) return attempt.stop_reason;
+  if (attempt.stop_asked && (exit.reason == EndReason::signaled || exit.reason == EndReason::canceled))
+    return attempt.stop_reason;
   if (exit.reason == EndReason::canceled) return EndReason::node_lost;
   return exit.reason;
 }
 
 FailureKind kind_of(EndReason reason, int exit_code) {
   switch (reason) {
-    case EndReason::exited: return exit_code == 0 ? FailureKind::none : FailureKind::user;
+    case EndReason::exited:
+      return exit_code == 0 ? FailureKind::none : FailureKind::user;
     case EndReason::signaled:
-    case EndReason::out_of_memory: return FailureKind::user;
+    case EndReason::out_of_memory:
+      return FailureKind::user;
     case EndReason::preempted:
-    case EndReason::node_lost: return FailureKind::infrastructure;
+    case EndReason::node_lost:
+      return FailureKind::infrastructure;
     // Trying again would end the same way: the limit, the file or the environment has to change first.
     case EndReason::none:
     case EndReason::timed_out:
     case EndReason::canceled:
     case EndReason::start_failed:
-    case EndReason::prepare_failed: return FailureKind::none;
+    case EndReason::prepare_failed:
+      return FailureKind::none;
   }
   return FailureKind::none;
 }
 
 std::string in_words(EndReason reason, const ExitRecord& exit) {
   switch (reason) {
-    case EndReason::exited: return fmt::format("exit code {}", exit.exit_code);
-    case EndReason::signaled: return fmt::format("signal {}", exit.signal);
-    case EndReason::out_of_memory: return "out of memory";
-    case EndReason::timed_out: return "time-out";
-    case EndReason::canceled: return "canceled";
-    case EndReason::preempted: return "preemption";
-    case EndReason::node_lost: return "a lost node";
-    case EndReason::start_failed: return "a failed start";
-    case EndReason::prepare_failed: return "a failed preparation";
-    case EndReason::none: break;
+    case EndReason::exited:
+      return fmt::format("exit code {}", exit.exit_code);
+    case EndReason::signaled:
+      return fmt::format("signal {}", exit.signal);
+    case EndReason::out_of_memory:
+      return "out of memory";
+    case EndReason::timed_out:
+      return "time-out";
+    case EndReason::canceled:
+      return "canceled";
+    case EndReason::preempted:
+      return "preemption";
+    case EndReason::node_lost:
+      return "a lost node";
+    case EndReason::start_failed:
+      return "a failed start";
+    case EndReason::prepare_failed:
+      return "a failed preparation";
+    case EndReason::none:
+      break;
   }
   return "an unknown end";
 }
@@ -51,12 +68,18 @@ std::string in_words(EndReason reason, const ExitRecord& exit) {
 std::string message_for_people(EndReason reason, const ExitRecord& exit) {
   if (!exit.message.empty()) return exit.message;
   switch (reason) {
-    case EndReason::exited: return fmt::format("the script ended with exit code {}", exit.exit_code);
-    case EndReason::signaled: return fmt::format("the script was killed by signal {}", exit.signal);
-    case EndReason::timed_out: return "the run took longer than max_run_duration_seconds";
-    case EndReason::preempted: return "a dedicated run needed the node, and no infrastructure retry was left";
-    case EndReason::node_lost: return "the node was lost, and no infrastructure retry was left";
-    default: return fmt::format("the run ended with {}", in_words(reason, exit));
+    case EndReason::exited:
+      return fmt::format("the script ended with exit code {}", exit.exit_code);
+    case EndReason::signaled:
+      return fmt::format("the script was killed by signal {}", exit.signal);
+    case EndReason::timed_out:
+      return "the run took longer than max_run_duration_seconds";
+    case EndReason::preempted:
+      return "a dedicated run needed the node, and no infrastructure retry was left";
+    case EndReason::node_lost:
+      return "the node was lost, and no infrastructure retry was left";
+    default:
+      return fmt::format("the run ended with {}", in_words(reason, exit));
   }
 }
 
@@ -77,7 +100,8 @@ std::optional<std::string> retry_reason(const RunRecord& run, FailureKind kind, 
 // Cancel was asked, and the attempt did not come to an end of its own.
 bool ends_canceled(const AttemptRecord& attempt, EndReason reason) {
   if (!cancel_was_asked(attempt)) return false;
-  return reason == EndReason::canceled || reason == EndReason::node_lost || reason == EndReason::preempted || !attempt.claimed;
+  return reason == EndReason::canceled || reason == EndReason::node_lost || reason == EndReason::preempted ||
+         !attempt.claimed;
 }
 
 }  // namespace
@@ -109,20 +133,29 @@ Outcome decide_outcome(const RunRecord& run, const AttemptRecord& attempt, const
 ExitRecord gang_exit(std::span<const ExitRecord> nodes) {
   auto rank = [](const ExitRecord& exit) {  // what says most about why the gang ended comes first
     switch (exit.reason) {
-      case EndReason::exited: return exit.exit_code == 0 ? 5 : 1;
+      case EndReason::exited:
+        return exit.exit_code == 0 ? 5 : 1;
       case EndReason::out_of_memory:
       case EndReason::timed_out:
       case EndReason::start_failed:
-      case EndReason::prepare_failed: return 0;
-      case EndReason::signaled: return 1;
-      case EndReason::node_lost: return 2;
-      case EndReason::preempted: return 3;
-      case EndReason::canceled: return 4;
-      case EndReason::none: return 6;
+      case EndReason::prepare_failed:
+        return 0;
+      case EndReason::signaled:
+        return 1;
+      case EndReason::node_lost:
+        return 2;
+      case EndReason::preempted:
+        return 3;
+      case EndReason::canceled:
+        return 4;
+      case EndReason::none:
+        return 6;
     }
     return 6;
   };
-  auto earlier = [&](const ExitRecord& a, const ExitRecord& b) { return std::pair(rank(a), a.ended) < std::pair(rank(b), b.ended); };
+  auto earlier = [&](const ExitRecord& a, const ExitRecord& b) {
+    return std::pair(rank(a), a.ended) < std::pair(rank(b), b.ended);
+  };
   ExitRecord gang = *std::ranges::min_element(nodes, earlier);
   gang.usage = {};
   for (const auto& node : nodes) {
@@ -130,7 +163,8 @@ ExitRecord gang_exit(std::span<const ExitRecord> nodes) {
     gang.usage.gpu_seconds += node.usage.gpu_seconds;
     gang.usage.peak_memory_bytes += node.usage.peak_memory_bytes;
     gang.usage.peak_gpu_memory_bytes += node.usage.peak_gpu_memory_bytes;
-    if (node.started.micros != 0 && (gang.started.micros == 0 || node.started < gang.started)) gang.started = node.started;
+    if (node.started.micros != 0 && (gang.started.micros == 0 || node.started < gang.started))
+      gang.started = node.started;
     gang.ended = std::max(gang.ended, node.ended);
   }
   return gang;

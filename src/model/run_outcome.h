@@ -14,8 +14,8 @@ enum class FailureKind { none, user, infrastructure };
 struct Outcome {
   RunState next = RunState::failed;  // completed, failed, canceled, or queued for a retry
   FailureKind kind = FailureKind::none;
-  std::string what;                  // what happened, e.g. "exit code 1"
-  std::string reason;                // of the last move, e.g. "retry 1 of 2 after exit code 1"
+  std::string what;    // what happened, e.g. "exit code 1"
+  std::string reason;  // of the last move, e.g. "retry 1 of 2 after exit code 1"
   std::optional<RunError> error;
 };
 

@@ -13,15 +13,28 @@ namespace {
 // Written from the description of a run's life, not from the table: "From>To" for every legal move.
 const std::set<std::string> kMoves{
     // the straight life
-    "NotStarted>Starting", "Starting>Preparing", "Preparing>Queued", "Queued>Running", "Running>Finalizing",
-    "Finalizing>Completed", "Finalizing>Failed",
+    "NotStarted>Starting",
+    "Starting>Preparing",
+    "Preparing>Queued",
+    "Queued>Running",
+    "Running>Finalizing",
+    "Finalizing>Completed",
+    "Finalizing>Failed",
     // it fails before a runner has it
-    "Starting>Failed", "Preparing>Failed", "Queued>Failed",
+    "Starting>Failed",
+    "Preparing>Failed",
+    "Queued>Failed",
     // a declared retry
     "Finalizing>Queued",
     // somebody cancels
-    "NotStarted>CancelRequested", "Starting>CancelRequested", "Preparing>CancelRequested", "Queued>CancelRequested",
-    "Running>CancelRequested", "Finalizing>CancelRequested", "CancelRequested>Finalizing", "CancelRequested>Canceled",
+    "NotStarted>CancelRequested",
+    "Starting>CancelRequested",
+    "Preparing>CancelRequested",
+    "Queued>CancelRequested",
+    "Running>CancelRequested",
+    "Finalizing>CancelRequested",
+    "CancelRequested>Finalizing",
+    "CancelRequested>Canceled",
     "Finalizing>Canceled",
 };
 

@@ -44,7 +44,9 @@ std::string near_names(std::string_view name) {
   if (!wanted.starts_with("standard_")) wanted = "standard_" + wanted;
   std::vector<std::string_view> names;
   for (const auto& size : all_sizes()) names.push_back(size.name);
-  auto distance = [&](std::string_view n) { return std::pair(wanted.size() - common_prefix(base::to_lower(n), wanted), n); };
+  auto distance = [&](std::string_view n) {
+    return std::pair(wanted.size() - common_prefix(base::to_lower(n), wanted), n);
+  };
   std::ranges::sort(names, std::ranges::less{}, distance);
   return fmt::format("{}, {}, {}", names[0], names[1], names[2]);
 }
@@ -65,9 +67,10 @@ std::optional<NodeSize> find_size(std::string_view name) {
 
 base::Result<NodeSize> get_size(std::string_view name) {
   if (auto size = find_size(name)) return *size;
-  return base::fail(base::Error(base::Code::invalid, fmt::format("vm_size '{}' is not known", base::printable(name, 80)))
-                        .field("vm_size")
-                        .hint(fmt::format("'machine' is this whole machine; near names are {}", near_names(name))));
+  return base::fail(
+      base::Error(base::Code::invalid, fmt::format("vm_size '{}' is not known", base::printable(name, 80)))
+          .field("vm_size")
+          .hint(fmt::format("'machine' is this whole machine; near names are {}", near_names(name))));
 }
 
 }  // namespace lathe::model

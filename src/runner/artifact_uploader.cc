@@ -26,7 +26,10 @@ std::vector<std::string> ArtifactUploader::changed(std::span<const std::string> 
 
 base::Result<ArtifactUploader::Pending> ArtifactUploader::read(const std::string& path) const {
   LATHE_TRY(OpenFile file, folder_.open_file(path));
-  Pending pending{.artifact = {path, {}, 0, file.executable}, .stamp = file.stamp, .bytes = {}, .is_small = file.stamp.size <= kSmallBytes};
+  Pending pending{.artifact = {path, {}, 0, file.executable},
+                  .stamp = file.stamp,
+                  .bytes = {},
+                  .is_small = file.stamp.size <= kSmallBytes};
   base::Sha256 hash;
   std::string buffer(std::min<std::uint64_t>(kSmallBytes, file.stamp.size + 1), '\0');
   for (ssize_t n; (n = ::read(file.fd.get(), buffer.data(), buffer.size())) != 0;) {
@@ -42,7 +45,8 @@ base::Result<ArtifactUploader::Pending> ArtifactUploader::read(const std::string
   return pending;
 }
 
-base::Result<void> ArtifactUploader::upload(ServerLink& link, std::span<const std::string> paths, std::vector<std::string>& skipped) {
+base::Result<void> ArtifactUploader::upload(ServerLink& link, std::span<const std::string> paths,
+                                            std::vector<std::string>& skipped) {
   std::vector<Pending> batch;
   std::size_t bytes = 0;
   for (const auto& path : changed(paths)) {
@@ -60,25 +64,44 @@ base::Result<void> ArtifactUploader::upload(ServerLink& link, std::span<const st
   return flush(link, batch, skipped);
 }
 
-base::Result<void> ArtifactUploader::flush(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped) {
+base::Result<void> ArtifactUploader::flush(ServerLink& link, std::vector<Pending>& batch,
+                                           std::vector<std::string>& skipped) {
   if (!batch.empty()) LATHE_TRY_VOID(send_missing(link, batch, skipped));
-  if (batch.empty()) return {};
-  std::vector<Artifact> artifacts;
-  for (const auto& pending : batch) artifacts.push_back(pending.artifact);
-  LATHE_TRY_VOID(link.put_artifacts(artifacts));
-  for (auto& pending : batch) uploaded_[pending.artifact.path] = pending.stamp;
+  if (!batch.empty()) LATHE_TRY_VOID(name_files(link, batch, skipped));
   batch.clear();
   return {};
 }
 
-base::Result<void> ArtifactUploader::send_missing(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped) {
+base::Result<void> ArtifactUploader::name_files(ServerLink& link, std::vector<Pending>& batch,
+                                                std::vector<std::string>& skipped) {
+  std::vector<Artifact> artifacts;
+  for (const auto& pending : batch) artifacts.push_back(pending.artifact);
+  auto put = link.put_artifacts(artifacts);
+  if (put || put.error().code() != base::Code::invalid) {
+    for (auto& pending : batch)
+      if (put) uploaded_[pending.artifact.path] = pending.stamp;
+    return put;
+  }
+  // A script may name its files as it likes; one name that the server does not take must not cost the others.
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    auto one = link.put_artifacts(std::span(artifacts).subspan(i, 1));
+    if (!one && one.error().code() != base::Code::invalid) return one;
+    if (!one) skipped.push_back(batch[i].artifact.path + ": " + one.error().message());
+    uploaded_[batch[i].artifact.path] = batch[i].stamp;  // not again, either way
+  }
+  return {};
+}
+
+base::Result<void> ArtifactUploader::send_missing(ServerLink& link, std::vector<Pending>& batch,
+                                                  std::vector<std::string>& skipped) {
   std::vector<base::Digest> digests;
   for (const auto& pending : batch) digests.push_back(pending.artifact.digest);
   LATHE_TRY(auto answer, link.missing_blobs(digests));
   std::unordered_set<base::Digest> missing(answer.begin(), answer.end());
   std::vector<SmallBlob> small;
   for (auto& pending : batch)
-    if (pending.is_small && missing.erase(pending.artifact.digest) > 0) small.push_back({pending.artifact.digest, std::move(pending.bytes)});
+    if (pending.is_small && missing.erase(pending.artifact.digest) > 0)
+      small.push_back({pending.artifact.digest, std::move(pending.bytes)});
   if (!small.empty()) LATHE_TRY_VOID(link.upload_pack(small));
   std::vector<Pending> arrived;
   for (auto& pending : batch) {

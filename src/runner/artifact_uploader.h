@@ -1,6 +1,6 @@
 // ArtifactUploader: brings files of the run folder to the server, each once for as long as it does not change. Used by
-// one thread at a time. A file that changes while it is read is sent as it was read or left for the next time, never as a
-// mixture under a wrong digest.
+// one thread at a time. A file that changes while it is read is sent as it was read or left for the next time, never as
+// a mixture under a wrong digest.
 #pragma once
 
 #include <map>
@@ -33,6 +33,7 @@ class ArtifactUploader {
   };
   base::Result<Pending> read(const std::string& path) const;
   base::Result<void> flush(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped);
+  base::Result<void> name_files(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped);
   base::Result<void> send_missing(ServerLink& link, std::vector<Pending>& batch, std::vector<std::string>& skipped);
 
   const RunFolder& folder_;

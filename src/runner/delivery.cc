@@ -7,8 +7,8 @@
 namespace lathe::runner {
 namespace {
 
-// A file that was fine when it was listed may be gone or changed when it is sent, as long as somebody writes; at the end
-// nobody does, so a second look settles it.
+// A file that was fine when it was listed may be gone or changed when it is sent, as long as somebody writes; at the
+// end nobody does, so a second look settles it.
 constexpr int kLooks = 3;
 
 class Delivery {
@@ -25,7 +25,9 @@ class Delivery {
 
  private:
   template <class Call>
-  auto persist(Call call) -> decltype(call()) { return retry(backoff_, wake_fd_, call); }
+  auto persist(Call call) -> decltype(call()) {
+    return retry(backoff_, wake_fd_, call);
+  }
 
   base::Result<void> upload_outputs() {
     if (!parcel_.run_folder) return {};
@@ -38,9 +40,11 @@ class Delivery {
     auto changed = parcel_.uploader->changed(all.files);
     if (!changed.empty()) {
       LATHE_TRY_VOID(persist([&] { return link_.report_finalizing(parcel_.exit); }));
-      for (int look = 0; look < kLooks && !changed.empty(); ++look) LATHE_TRY_VOID(upload_once(changed, look, all.skipped));
+      for (int look = 0; look < kLooks && !changed.empty(); ++look)
+        LATHE_TRY_VOID(upload_once(changed, look, all.skipped));
     }
-    for (const auto& line : all.skipped) parcel_.log.add_line(fmt::format("[lathe: not kept: {}]", base::printable(line, 4096)));
+    for (const auto& line : all.skipped)
+      parcel_.log.add_line(fmt::format("[lathe: not kept: {}]", base::printable(line, 4096)));
     return {};
   }
 
@@ -52,9 +56,11 @@ class Delivery {
     });
     if (!uploaded && must_stop(uploaded.error())) return uploaded;
     if (!uploaded) problems.push_back(uploaded.error().text());  // refused for good: the run still ends, and says so
-    const bool last = look + 1 == kLooks || problems.empty() || !uploaded;
-    if (last) skipped.insert(skipped.end(), problems.begin(), problems.end());
-    changed = last ? std::vector<std::string>() : parcel_.uploader->changed(changed);
+    changed = parcel_.uploader->changed(changed);
+    if (changed.empty() || problems.empty() || !uploaded || look + 1 == kLooks) {
+      skipped.insert(skipped.end(), problems.begin(), problems.end());
+      changed.clear();
+    }
     return {};
   }
 
@@ -65,7 +71,8 @@ class Delivery {
 
   static bool must_stop(const base::Error& error) {
     using enum base::Code;
-    return error.code() == fenced || error.code() == cancelled || error.code() == unauthorized || error.code() == forbidden;
+    return error.code() == fenced || error.code() == cancelled || error.code() == unauthorized ||
+           error.code() == forbidden;
   }
 
   ServerLink& link_;
@@ -79,7 +86,8 @@ class Delivery {
 base::Result<void> deliver(ServerLink& link, const Parcel& parcel, BackoffLimits backoff, int wake_fd) {
   auto delivered = Delivery(link, parcel, backoff, wake_fd).run();
   if (!delivered && delivered.error().code() != base::Code::fenced) return delivered;
-  if (auto marked = parcel.spool.mark_delivered(); !marked) base::log::warn("spool not marked", {{"error", marked.error().text()}});
+  if (auto marked = parcel.spool.mark_delivered(); !marked)
+    base::log::warn("spool not marked", {{"error", marked.error().text()}});
   parcel.spool.remove();
   return delivered;
 }

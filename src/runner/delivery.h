@@ -24,8 +24,8 @@ struct Parcel {
   const model::ExitRecord& exit;
 };
 
-// Returns when the server has acknowledged the end, with spool and run folder removed. fenced: they are removed as well.
-// Any other error leaves them for `lathe runner --adopt`; cancelled when `wake_fd` became readable meanwhile.
+// Returns when the server has acknowledged the end, with spool and run folder removed. fenced: they are removed as
+// well. Any other error leaves them for `lathe runner --adopt`; cancelled when `wake_fd` became readable meanwhile.
 base::Result<void> deliver(ServerLink& link, const Parcel& parcel, BackoffLimits backoff, int wake_fd);
 
 }  // namespace lathe::runner

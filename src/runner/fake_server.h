@@ -1,6 +1,7 @@
 // FakeServer: the server's side of a ServerLink for tests, kept in a folder, so that runners in processes of their own
 // (which a test kills) talk to the same one. It can be away, lose the reply of a call after having done it, fence the
-// attempt, or be unable to link; it keeps a journal of what it did. Every call holds one lock, as one transaction would.
+// attempt, or be unable to link; it keeps a journal of what it did. Every call holds one lock, as one transaction
+// would.
 #pragma once
 
 #include <fcntl.h>
@@ -17,17 +18,23 @@
 #include "base/strings.h"
 #include "runner/server_link.h"
 #include "sys/fd.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 
 class FakeServer {
  public:
   explicit FakeServer(std::filesystem::path root) : root_(std::move(root)) {
-    for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose"}) std::filesystem::create_directories(root_ / name);
+    for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose"})
+      std::filesystem::create_directories(root_ / name);
   }
 
-  void set_order(const Order& order) { write("order.json", format_order(order)); }
-  // "down", "fenced", "no-links".
+  void set_order(const Order& order) { write("order.json", wire::encode_order(order)); }
+  void set_snapshot(const base::Digest& tree, const std::string& manifest, const std::string& pack) {
+    write("blobs/" + tree.hex(), manifest);
+    write(tree.hex() + ".pack", pack);
+  }
+  // "down", "down-for-<call>", "fenced", "no-links".
   void turn_on(const std::string& name) { write("switches/" + name, ""); }
   void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
   bool is_on(const std::string& name) const { return std::filesystem::exists(root_ / "switches" / name); }
@@ -48,7 +55,7 @@ class FakeServer {
   }
   std::optional<model::ExitRecord> exit() const {
     auto text = read("exit.json");
-    return text.empty() ? std::nullopt : std::optional(parse_exit(text).value());
+    return text.empty() ? std::nullopt : std::optional(wire::decode_exit(text).value());
   }
   LogTotals reported_log() const {
     LogTotals totals;
@@ -95,14 +102,15 @@ class FakeLink : public ServerLink {
   FakeLink(const FakeServer& server, std::filesystem::path spool) : server_(server), spool_(std::move(spool)) {}
 
   base::Result<Order> claim() override {
-    return call<Order>("claim", [&] { return parse_order(server_.read("order.json")); });
+    return call<Order>("claim", [&] { return wire::decode_order(server_.read("order.json")); });
   }
 
   base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
     while (!interrupted_) {
       if (server_.is_on("down")) return base::fail(base::Code::unavailable, "the server is away");
       if (server_.is_on("fenced")) return base::fail(base::Code::fenced, "the attempt is over");
-      if (auto wish = server_.read("desired"); !wish.empty() && !on_desired(model::end_reason_from_name(wish))) return {};
+      if (auto wish = server_.read("desired"); !wish.empty() && !on_desired(model::end_reason_from_name(wish)))
+        return {};
       std::this_thread::sleep_for(std::chrono::milliseconds(2));  // stands in for a connection that blocks
     }
     return base::fail(base::Code::cancelled, "interrupted");
@@ -118,7 +126,8 @@ class FakeLink : public ServerLink {
   base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
     return call<std::uint64_t>("append_log", [&]() -> base::Result<std::uint64_t> {
       std::uint64_t size = server_.size_of(piece.segment);
-      if (piece.offset > size) return size;
+      if (piece.offset > size || piece.segment > server_.sealed())
+        return base::fail(base::Code::conflict, "that would leave a hole");
       std::string_view fresh = piece.bytes.substr(std::min<std::uint64_t>(piece.bytes.size(), size - piece.offset));
       auto path = server_.root_ / "logs" / std::to_string(piece.segment);
       std::ofstream(path, std::ios::binary | std::ios::app).flush();
@@ -134,7 +143,8 @@ class FakeLink : public ServerLink {
       if (server_.is_on("no-links")) return base::fail(base::Code::unsupported, "another machine");
       std::error_code failed;
       auto target = server_.root_ / "logs" / std::to_string(notice.segment);
-      if (!std::filesystem::exists(target)) std::filesystem::create_hard_link(spool_ / fmt::format("log.{}", notice.segment), target, failed);
+      if (!std::filesystem::exists(target))
+        std::filesystem::create_hard_link(spool_ / fmt::format("log.{}", notice.segment), target, failed);
       if (failed) return base::fail(base::Code::unsupported, "{}", failed.message());
       set_size(notice.segment, std::max(notice.size, server_.size_of(notice.segment)), notice.seal);
       return {};
@@ -160,7 +170,8 @@ class FakeLink : public ServerLink {
   base::Result<void> upload_file(const base::Digest& digest, std::uint64_t size, int fd) override {
     return call<void>("upload_file", [&]() -> base::Result<void> {
       std::string bytes(size, '\0');
-      if (::pread(fd, bytes.data(), size, 0) != static_cast<ssize_t>(size)) return base::fail(base::Code::corrupt, "it became shorter");
+      if (::pread(fd, bytes.data(), size, 0) != static_cast<ssize_t>(size))
+        return base::fail(base::Code::corrupt, "it became shorter");
       return store(digest, bytes);
     });
   }
@@ -168,7 +179,9 @@ class FakeLink : public ServerLink {
   base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
     return call<void>("put_artifacts", [&]() -> base::Result<void> {
       for (const auto& artifact : artifacts) {
-        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex())) return base::fail(base::Code::invalid, "no such blob");
+        if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex()))
+          return base::fail(base::Code::not_found, "no such blob");
+        if (!base::is_valid_utf8(artifact.path)) return base::fail(base::Code::invalid, "a path is UTF-8");
         std::string name = artifact.path;
         std::replace(name.begin(), name.end(), '/', '@');
         server_.write("artifacts/" + name, artifact.digest.hex());
@@ -185,16 +198,18 @@ class FakeLink : public ServerLink {
     return call<void>("finish", [&]() -> base::Result<void> {
       if (server_.exit()) return {};  // the first one counts
       server_.write("log-totals", fmt::format("{} {}", report.log.segments, report.log.size));
-      server_.write("exit.json", format_exit(report.exit));
+      server_.write("exit.json", wire::encode_exit(report.exit));
       return {};
     });
   }
 
   base::Result<std::string> fetch_tree(const base::Digest& digest) override {
-    return call<std::string>("fetch_tree", [&]() -> base::Result<std::string> { return server_.read("trees/" + digest.hex()); });
+    return call<std::string>("fetch_tree",
+                             [&]() -> base::Result<std::string> { return server_.read("blobs/" + digest.hex()); });
   }
-  base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) override {
-    return call<void>("fetch_pack", [&] { return sink(server_.read("packs/" + tree.hex())); });
+  base::Result<void> fetch_pack(const base::Digest& tree,
+                                const std::function<base::Result<void>(std::string_view)>& sink) override {
+    return call<void>("fetch_pack", [&] { return sink(server_.read(tree.hex() + ".pack")); });
   }
   void interrupt() override { interrupted_ = true; }
 
@@ -204,11 +219,13 @@ class FakeLink : public ServerLink {
     if (interrupted_) return base::fail(base::Code::cancelled, "interrupted");
     sys::Fd lock(::open((server_.root_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     ::flock(lock.get(), LOCK_EX);
-    if (server_.is_on("down") || server_.is_on("down-for-" + name)) return base::fail(base::Code::unavailable, "the server is away");
+    if (server_.is_on("down") || server_.is_on("down-for-" + name))
+      return base::fail(base::Code::unavailable, "the server is away");
     if (server_.is_on("fenced")) return base::fail(base::Code::fenced, "the attempt is over");
     std::ofstream(server_.root_ / "journal", std::ios::app) << name << "\n";
     base::Result<T> result = work();
-    if (std::filesystem::remove(server_.root_ / "lose" / name)) return base::fail(base::Code::unavailable, "the reply was lost");
+    if (std::filesystem::remove(server_.root_ / "lose" / name))
+      return base::fail(base::Code::unavailable, "the reply was lost");
     return result;
   }
 

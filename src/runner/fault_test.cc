@@ -34,8 +34,11 @@ TEST_P(ServerAwayTest, DeliversEverythingAfterItsReturn) {
   set_script("seq 1 5000; echo out > outputs/x");
   pid_t runner = start_runner();
   // Away for as long as the runner needs to get there: to its exit record, or nowhere.
-  if (phase == "down" || phase == "down-for-claim") EXPECT_TRUE(eventually([&] { return fs::exists(work_ / "spool/exit"); }));
-  else EXPECT_TRUE(eventually([&] { return fs::exists(work_ / "spool/exit") && fs::file_size(work_ / "spool/exit") > 0; }));
+  if (phase == "down" || phase == "down-for-claim")
+    EXPECT_TRUE(eventually([&] { return fs::exists(work_ / "spool/exit"); }));
+  else
+    EXPECT_TRUE(
+        eventually([&] { return fs::exists(work_ / "spool/exit") && fs::file_size(work_ / "spool/exit") > 0; }));
   EXPECT_FALSE(server_.exit());
   server_.turn_off(phase);
   EXPECT_EQ(0, wait_for(runner).code());
@@ -46,8 +49,9 @@ TEST_P(ServerAwayTest, DeliversEverythingAfterItsReturn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Phases, ServerAwayTest,
-                         testing::Values("down", "down-for-claim", "down-for-link_log", "down-for-missing_blobs", "down-for-upload_pack",
-                                         "down-for-put_artifacts", "down-for-report_finalizing", "down-for-finish"),
+                         testing::Values("down", "down-for-claim", "down-for-link_log", "down-for-missing_blobs",
+                                         "down-for-upload_pack", "down-for-put_artifacts", "down-for-report_finalizing",
+                                         "down-for-finish"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -68,12 +72,15 @@ TEST_P(LostReplyTest, ChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, LostReplyTest,
-                         testing::Values("claim", "link_log", "append_log", "missing_blobs", "upload_pack", "put_artifacts", "report_finalizing", "finish"));
+                         testing::Values("claim", "link_log", "append_log", "missing_blobs", "upload_pack",
+                                         "put_artifacts", "report_finalizing", "finish"));
 
 using FaultTest = RunnerTest;
 
 TEST_F(FaultTest, ScriptDoesNotNoticeAServerThatIsAwayWhileItRuns) {
-  set_script("echo start; until [ -e go ]; do sleep 0.01; done; seq 1 20000; echo done > finished; until [ -e end ]; do sleep 0.01; done");
+  set_script(
+      "echo start; until [ -e go ]; do sleep 0.01; done; seq 1 20000; echo done > finished; until [ -e end ]; do sleep "
+      "0.01; done");
   pid_t runner = start_runner();
   ASSERT_TRUE(eventually([&] { return server_.log() == "start\n"; }));
   server_.turn_on("down");
@@ -119,7 +126,9 @@ TEST_F(FaultTest, KeepsTheSpoolWhenItIsStoppedBeforeTheServerIsBack) {
 }
 
 TEST_F(FaultTest, KilledRunnerTakesAllItsProcessesWithItAndItsSpoolIsDelivered) {
-  set_script("setsid sh -c 'sh -c \"echo \\$\\$ > daemon; while :; do sleep 0.05; done\" & exit 0' & echo $$ > pid; echo said; echo kept > outputs/x; while :; do sleep 0.05; done");
+  set_script(
+      "setsid sh -c 'sh -c \"echo \\$\\$ > daemon; while :; do sleep 0.05; done\" & exit 0' & echo $$ > pid; echo "
+      "said; echo kept > outputs/x; while :; do sleep 0.05; done");
   pid_t runner = start_runner();
   pid_t daemon = pid_in("daemon"), script = pid_in("pid");
   ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "run/outputs/x"); }));
@@ -146,11 +155,22 @@ TEST_F(FaultTest, KilledRunnerLosesNothingThatItsScriptHadWritten) {
   EXPECT_TRUE(server_.log() == counted_lines(20000)) << "what was in the pipe is in the log";
 }
 
+TEST_F(FaultTest, ServerThatLostItsTailIsSentItAgain) {
+  server_.turn_on("no-links");
+  set_script("seq 1 500; until [ -e go ]; do sleep 0.01; done; echo end");
+  pid_t runner = start_runner();
+  ASSERT_TRUE(eventually([&] { return server_.log() == counted_lines(500); }));
+  std::ofstream(root_ / "server/logs/0.size") << 100;  // as after a power cut
+  std::ofstream(work_ / "run/go") << "";
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_TRUE(server_.log() == counted_lines(500) + "end\n");
+}
+
 TEST_F(FaultTest, AdoptingWaitsForARunnerThatLives) {
   set_script("until [ -e go ]; do sleep 0.01; done; exit 4");
   pid_t runner = start_runner();
   ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "run/outputs"); }));
-  auto adopted = adopt_spool({.spool = work_ / "spool", .patience = std::chrono::milliseconds(50), .backoff = quick_},
+  auto adopted = adopt_spool({.spool = work_, .patience = std::chrono::milliseconds(50), .backoff = quick_},
                              [](const SpoolHeader&) { return std::unique_ptr<ServerLink>(); });
   ASSERT_FALSE(adopted);
   EXPECT_EQ(base::Code::unavailable, adopted.error().code());
@@ -216,12 +236,15 @@ TEST_F(FaultTest, OutputsThatAreSwappedForLinksDuringTheUploadLeakNothing) {
   fs::create_symlink(root_ / "secret", root_ / "run/outputs/b");
   std::atomic<bool> stop = false;
   std::thread swapper([&] {
-    while (!stop) ::syscall(SYS_renameat2, AT_FDCWD, (root_ / "run/outputs/a").c_str(), AT_FDCWD, (root_ / "run/outputs/b").c_str(), 2u /* exchange */);
+    while (!stop)
+      ::syscall(SYS_renameat2, AT_FDCWD, (root_ / "run/outputs/a").c_str(), AT_FDCWD, (root_ / "run/outputs/b").c_str(),
+                2u /* exchange */);
   });
   auto folder = RunFolder::open(root_ / "run").value();
   FakeLink link(server_, root_);
   int seen = 0;
-  for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(700); std::chrono::steady_clock::now() < end;) {
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+       std::chrono::steady_clock::now() < end;) {
     auto listing = folder.list("outputs");
     for (const auto& path : {std::string("outputs/a/key"), std::string("outputs/b/key")}) {
       auto file = folder.open_file(path);
@@ -242,7 +265,8 @@ TEST_F(FaultTest, OutputsThatAreSwappedForLinksDuringTheUploadLeakNothing) {
 
 TEST_F(FaultTest, FullDiskLosesCountedBytesAndNeverHoldsUpTheScript) {
   fs::create_directories(root_ / "disk");
-  if (::mount("tmpfs", (root_ / "disk").c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
+  if (::mount("tmpfs", (root_ / "disk").c_str(), "tmpfs", 0, "size=1m") != 0)
+    GTEST_SKIP() << "mounting a small tmpfs needs root";
   work_ = root_ / "disk/task";
   server_.turn_on("no-links");  // the server's disk is another one
   set_script("echo before; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo after; exit 6");

@@ -21,7 +21,8 @@ constexpr char kTerminate = 'T', kKill = 'K';
 // The life of the guardian, in its own process. Leaves by _exit: the runner's objects in its memory are not its own.
 class Guard {
  public:
-  Guard(int control, sys::Cgroup* group, const std::function<void()>& last_words) : control_(control), group_(group), last_words_(last_words) {}
+  Guard(int control, sys::Cgroup* group, const std::function<void()>& last_words)
+      : control_(control), group_(group), last_words_(last_words) {}
 
   [[noreturn]] void run(const sys::SpawnRequest& program) {
     ::prctl(PR_SET_NAME, "lathe-guardian");
@@ -47,7 +48,9 @@ class Guard {
   [[noreturn]] void send_report() {
     rusage usage{};
     ::getrusage(RUSAGE_CHILDREN, &usage);
-    auto seconds = [](timeval time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; };
+    auto seconds = [](timeval time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
     report_.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
     report_.peak_process_bytes = std::int64_t{usage.ru_maxrss} * 1024;
     ::send(control_, &report_, sizeof report_, MSG_NOSIGNAL);
@@ -111,7 +114,8 @@ class Guard {
 base::Result<Guardian> Guardian::start(const sys::SpawnRequest& program, sys::Cgroup* group, std::vector<int> keep,
                                        const std::function<void()>& last_words) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return base::fail(base::errno_error(errno, "making a socket pair"));
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return base::fail(base::errno_error(errno, "making a socket pair"));
   sys::Fd ours(ends[0]), theirs(ends[1]);
   pid_t pid = ::fork();
   if (pid < 0) return base::fail(base::errno_error(errno, "starting the guardian"));

@@ -1,10 +1,10 @@
-// Guardian: a small forked process between the runner and the user's program. It is the program's parent and a subreaper,
-// so every process of the run, however often it forked and called setsid, hangs below it; when the runner dies, even by
-// kill -9, the guardian sees the end of their socket, kills everything below it, saves what is
-// still in the log's pipe, and only then lets go of the spool's lock.
-// Should the guardian itself be killed, the program dies with it (parent-death signal) and the runner, a subreaper
-// too, is given the rest. Compared with a PID namespace: no privileges, no private /proc to mount, the program is not
-// process 1 (whose signals mean something else), and one fork (about 0.2 ms) instead of one fork and two mounts.
+// Guardian: a small forked process between the runner and the user's program. It is the program's parent and a
+// subreaper, so every process of the run, however often it forked and called setsid, hangs below it; when the runner
+// dies, even by kill -9, the guardian sees the end of their socket, kills everything below it, saves what is still in
+// the log's pipe, and only then lets go of the spool's lock. Should the guardian itself be killed, the program dies
+// with it (parent-death signal) and the runner, a subreaper too, is given the rest. Compared with a PID namespace: no
+// privileges, no private /proc to mount, the program is not process 1 (whose signals mean something else), and one fork
+// (about 0.2 ms) instead of one fork and two mounts.
 #pragma once
 
 #include <sys/types.h>

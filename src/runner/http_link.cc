@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "base/strings.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 namespace {
@@ -40,18 +41,18 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-json::value exit_value(const model::ExitRecord& exit) { return json::parse(format_exit(exit)); }
-
 class HttpLink : public ServerLink {
  public:
   HttpLink(const std::string& url, const SpoolHeader& header, std::string version)
-      : client_({.url = url, .token = header.token, .ca_file = {}}), node_(header.node), version_(std::move(version)),
+      : client_({.url = url, .token = header.token, .ca_file = {}}),
+        node_(header.node),
+        version_(std::move(version)),
         prefix_(fmt::format("/api/v1/attempts/{}/{}", net::encode_segment(header.run), header.attempt)) {}
 
   base::Result<Order> claim() override {
     json::object body{{"node", node_}, {"runner_version", version_}, {"host", host_name()}, {"pid", ::getpid()}};
     LATHE_TRY(auto response, post("/claim", body));
-    return parse_order(response.body);
+    return wire::decode_order(response.body);
   }
 
   base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
@@ -71,7 +72,7 @@ class HttpLink : public ServerLink {
       }
       return {};
     };
-    auto response = client_.download(fmt::format("{}/watch?node={}", prefix_, node_), sink, {}, true);
+    auto response = client_.download(prefix_ + "/watch", sink, {}, true);
     if (ended) return {};
     return done(std::move(response));
   }
@@ -91,19 +92,17 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<std::uint64_t> append_log(const LogPiece& piece) override {
-    auto target = fmt::format("{}/logs?node={}&name={}&segment={}&offset={}&seal={}", prefix_, node_, net::encode_segment(piece.name),
+    auto target = fmt::format("{}/logs?name={}&segment={}&offset={}&seal={}", prefix_, net::encode_segment(piece.name),
                               piece.segment, piece.offset, piece.seal);
-    LATHE_TRY(auto response, client_.request("POST", target, piece.bytes, "application/octet-stream"));
-    // A hole: the header says where the server stands.
-    if (auto stands = response.headers.find("lathe-offset"); response.status == 409 && stands != response.headers.end())
-      return base::parse_u64(stands->second).value_or(0);
-    if (response.status >= 400) return base::fail(response.error());
+    LATHE_TRY(auto response, good(client_.request("POST", target, piece.bytes, "application/octet-stream")));
     LATHE_TRY(json::object object, to_object(response));
     return number(object, "size");
   }
 
   base::Result<void> link_log(const LogNotice& notice) override {
-    return done(post("/logs/linked", {{"node", node_}, {"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
+    return done(
+        post("/logs/linked",
+             {{"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
   }
 
   base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) override {
@@ -114,7 +113,8 @@ class HttpLink : public ServerLink {
     LATHE_TRY(json::object object, to_object(response));
     std::vector<base::Digest> out;
     const json::value* missing = object.if_contains("missing");
-    if (!missing || !missing->is_array()) return base::fail(base::Code::unavailable, "the server's answer lacks the missing blobs");
+    if (!missing || !missing->is_array())
+      return base::fail(base::Code::unavailable, "the server's answer lacks the missing blobs");
     for (const auto& item : missing->as_array())
       if (item.is_string()) {
         LATHE_TRY(base::Digest digest, base::Digest::parse(std::string_view(item.as_string())));
@@ -135,7 +135,8 @@ class HttpLink : public ServerLink {
     for (std::uint64_t offset = 0;;) {
       const std::uint64_t length = std::min(kUploadPieceBytes, size - offset);
       LATHE_TRY(auto response, send_piece(digest, size, offset, length, fd));
-      if (auto stands = response.headers.find("lathe-offset"); response.status == 409 && stands != response.headers.end()) {
+      if (auto stands = response.headers.find("lathe-offset");
+          response.status == 409 && stands != response.headers.end()) {
         std::uint64_t there = base::parse_u64(stands->second).value_or(0);
         if (there > size || there == offset) return base::fail(response.error());
         offset = there;
@@ -150,18 +151,22 @@ class HttpLink : public ServerLink {
   base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
     json::array files;
     for (const auto& artifact : artifacts)
-      files.push_back(json::object{{"path", artifact.path}, {"digest", artifact.digest.hex()}, {"size", artifact.size}, {"executable", artifact.executable}});
-    return done(post("/artifacts", {{"node", node_}, {"files", std::move(files)}}));
+      files.push_back(json::object{{"path", artifact.path},
+                                   {"digest", artifact.digest.hex()},
+                                   {"size", artifact.size},
+                                   {"executable", artifact.executable}});
+    return done(post("/artifacts", {{"files", std::move(files)}}));
   }
 
   base::Result<void> report_finalizing(const model::ExitRecord& exit) override {
-    return done(post("/state", {{"node", node_}, {"state", "finalizing"}, {"exit", exit_value(exit)}}));
+    return done(post("/state", {{"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
   }
 
   base::Result<void> finish(const FinishReport& report) override {
     json::object logs;
-    if (report.log.size > 0) logs[report.log_name] = json::object{{"segments", report.log.segments}, {"size", report.log.size}};
-    return done(post("/finish", {{"node", node_}, {"exit", exit_value(report.exit)}, {"logs", std::move(logs)}}));
+    if (report.log.size > 0)
+      logs[report.log_name] = json::object{{"segments", report.log.segments}, {"size", report.log.size}};
+    return done(post("/finish", {{"node", node_}, {"exit", wire::exit_json(report.exit)}, {"logs", std::move(logs)}}));
   }
 
   base::Result<std::string> fetch_tree(const base::Digest& digest) override {
@@ -169,7 +174,8 @@ class HttpLink : public ServerLink {
     return std::move(response.body);
   }
 
-  base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) override {
+  base::Result<void> fetch_pack(const base::Digest& tree,
+                                const std::function<base::Result<void>(std::string_view)>& sink) override {
     return done(client_.download(fmt::format("/api/v1/trees/{}/pack", tree.hex()), sink));
   }
 
@@ -198,11 +204,13 @@ class HttpLink : public ServerLink {
     const json::value* reason = value.as_object().if_contains("reason");
     if (!desired || !desired->is_string()) return std::nullopt;
     if (desired->as_string() != "stop") return Desired();
-    auto known = reason && reason->is_string() ? model::end_reason_from_name(std::string_view(reason->as_string())) : std::nullopt;
+    auto known = reason && reason->is_string() ? model::end_reason_from_name(std::string_view(reason->as_string()))
+                                               : std::nullopt;
     return Desired(known.value_or(model::EndReason::canceled));
   }
 
-  base::Result<net::ClientResponse> send_piece(const base::Digest& digest, std::uint64_t size, std::uint64_t offset, std::uint64_t length, int fd) {
+  base::Result<net::ClientResponse> send_piece(const base::Digest& digest, std::uint64_t size, std::uint64_t offset,
+                                               std::uint64_t length, int fd) {
     std::uint64_t at = offset;
     auto source = [&](char* buffer, std::size_t room) -> base::Result<std::size_t> {
       ssize_t n = ::pread(fd, buffer, std::min<std::uint64_t>(room, offset + length - at), static_cast<off_t>(at));
@@ -211,7 +219,8 @@ class HttpLink : public ServerLink {
       at += static_cast<std::uint64_t>(n);
       return static_cast<std::size_t>(n);
     };
-    return client_.upload("PUT", fmt::format("/api/v1/blobs/{}?offset={}&size={}", digest.hex(), offset, size), length, source, "application/octet-stream");
+    return client_.upload("PUT", fmt::format("/api/v1/blobs/{}?offset={}&size={}", digest.hex(), offset, size), length,
+                          source, "application/octet-stream");
   }
 
   net::HttpClient client_;
@@ -222,7 +231,8 @@ class HttpLink : public ServerLink {
 
 }  // namespace
 
-std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header, const std::string& version) {
+std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header,
+                                           const std::string& version) {
   return std::make_unique<HttpLink>(url, header, version);
 }
 

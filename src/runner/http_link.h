@@ -7,6 +7,7 @@
 
 namespace lathe::runner {
 
-std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header, const std::string& version);
+std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header,
+                                           const std::string& version);
 
 }  // namespace lathe::runner

@@ -13,8 +13,10 @@ namespace lathe::runner {
 namespace {
 
 constexpr std::size_t kMaxWatches = 512, kMaxChanges = 10'000;
-constexpr base::Duration kQuiet = std::chrono::seconds(1), kClosed = std::chrono::milliseconds(100), kLongest = std::chrono::seconds(30);
-constexpr std::uint32_t kEvents = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK;
+constexpr base::Duration kQuiet = std::chrono::seconds(1), kClosed = std::chrono::milliseconds(100),
+                         kLongest = std::chrono::seconds(30);
+constexpr std::uint32_t kEvents =
+    IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK;
 
 }  // namespace
 
@@ -23,9 +25,15 @@ const std::vector<std::string>& kept_folders() {
   return kFolders;
 }
 
-LiveUploader::LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link, Inbox& inbox, BackoffLimits limits)
-    : folder_(folder), uploader_(uploader), link_(std::move(link)), inbox_(inbox), backoff_(limits),
-      notify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+LiveUploader::LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link,
+                           Inbox& inbox, BackoffLimits limits)
+    : folder_(folder),
+      uploader_(uploader),
+      link_(std::move(link)),
+      inbox_(inbox),
+      backoff_(limits),
+      notify_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (notify_) thread_ = std::thread([this] { run(); });
 }
 
@@ -41,7 +49,9 @@ void LiveUploader::run() {
   for (;;) {
     pollfd waits[] = {{stop_event_.get(), POLLIN, 0}, {notify_.get(), POLLIN, 0}};
     auto wait = until_next_due();
-    int timeout = wait == base::Duration::max() ? -1 : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+    int timeout = wait == base::Duration::max()
+                      ? -1
+                      : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
     ::poll(waits, 2, timeout);
     if (waits[0].revents != 0 || inbox_.fenced()) return;
     if (waits[1].revents != 0) read_events();
@@ -53,11 +63,13 @@ void LiveUploader::run() {
 void LiveUploader::watch_tree(const std::string& top) {
   std::size_t known = 0;
   for (Listing listing = folder_.list(top); known < listing.folders.size(); ++known) {
-    if (watched_.size() >= kMaxWatches) return base::log::warn("too many folders to watch; the rest is sent at the end");
+    if (watched_.size() >= kMaxWatches)
+      return base::log::warn("too many folders to watch; the rest is sent at the end");
     auto fd = folder_.open_folder(listing.folders[known]);
     if (!fd) continue;
     // By descriptor: the name could be a link by now.
-    int watch = ::inotify_add_watch(notify_.get(), fmt::format("/proc/self/fd/{}", fd->get()).c_str(), kEvents & ~IN_DONT_FOLLOW);
+    int watch = ::inotify_add_watch(notify_.get(), fmt::format("/proc/self/fd/{}", fd->get()).c_str(),
+                                    kEvents & ~IN_DONT_FOLLOW);
     if (watch >= 0) watched_[watch] = listing.folders[known];
   }
   for (const auto& path : folder_.list(top).files) note(path, kQuiet);
@@ -75,8 +87,10 @@ void LiveUploader::read_events() {
     auto folder = watched_.find(event->wd);
     if (event->len == 0 || folder == watched_.end()) continue;
     std::string path = folder->second + "/" + event->name;
-    if (event->mask & IN_ISDIR) watch_tree(path);
-    else note(path, event->mask & (IN_CLOSE_WRITE | IN_MOVED_TO) ? kClosed : kQuiet);
+    if (event->mask & IN_ISDIR)
+      watch_tree(path);
+    else
+      note(path, event->mask & (IN_CLOSE_WRITE | IN_MOVED_TO) ? kClosed : kQuiet);
   }
 }
 

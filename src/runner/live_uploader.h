@@ -1,6 +1,7 @@
-// LiveUploader: ships files of ./outputs and ./logs while the script runs. A thread of its own with a link of its own; it
-// sleeps until the kernel tells of a change (inotify), and sends a file once it was closed after writing, or was quiet
-// for a second, or has been changing for half a minute. Errors of the link are retried; what it misses is sent at the end.
+// LiveUploader: ships files of ./outputs and ./logs while the script runs. A thread of its own with a link of its own;
+// it sleeps until the kernel tells of a change (inotify), and sends a file once it was closed after writing, or was
+// quiet for a second, or has been changing for half a minute. Errors of the link are retried; what it misses is sent at
+// the end.
 #pragma once
 
 #include <map>
@@ -21,7 +22,8 @@ namespace lathe::runner {
 class LiveUploader {
  public:
   // `uploader` belongs to the thread until stop() has returned.
-  LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link, Inbox& inbox, BackoffLimits limits);
+  LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link, Inbox& inbox,
+               BackoffLimits limits);
   ~LiveUploader() { stop(); }
   void stop();
 

@@ -29,8 +29,9 @@ bool LogShipper::is_behind() const {
 base::Result<std::uint64_t> LogShipper::size_of(std::uint64_t segment) const {
   LogStand end = log_.end();
   if (segment == end.segment) return end.offset;
-  struct stat status {};
-  if (::stat(log_.segment_path(segment).c_str(), &status) != 0) return base::fail(base::errno_error(errno, "reading the log in the spool"));
+  struct stat status{};
+  if (::stat(log_.segment_path(segment).c_str(), &status) != 0)
+    return base::fail(base::errno_error(errno, "reading the log in the spool"));
   return static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -41,6 +42,13 @@ void LogShipper::sealed() {
 }
 
 base::Result<void> LogShipper::ship(ServerLink& link, bool last) {
+  auto shipped = ship_piece(link, last);
+  if (shipped || shipped.error().code() != base::Code::conflict) return shipped;
+  LATHE_TRY_VOID(resume(link));
+  return base::fail(base::Code::unavailable, "{}", shipped.error().message());
+}
+
+base::Result<void> LogShipper::ship_piece(ServerLink& link, bool last) {
   const bool seal = segment_ < log_.end().segment || last;
   LATHE_TRY(const std::uint64_t size, size_of(segment_));
   if (!linked_) return ship_bytes(link, size, seal);
@@ -66,7 +74,7 @@ base::Result<void> LogShipper::ship_bytes(ServerLink& link, std::uint64_t size, 
   bytes.resize(static_cast<std::size_t>(n));
   const bool reaches_end = offset_ + bytes.size() >= size;
   LATHE_TRY(const std::uint64_t there, link.append_log({name_, segment_, offset_, bytes, seal && reaches_end}));
-  offset_ = std::min(there, size);  // less than before when the server lost unsynced bytes in a crash: they go again
+  offset_ = std::min(there, size);
   if (seal && reaches_end && offset_ == size) sealed();
   return {};
 }
@@ -80,12 +88,18 @@ base::Result<void> LogShipper::resume(ServerLink& link) {
 }
 
 ShipperThread::ShipperThread(LogShipper& shipper, ServerLink& link, Inbox& inbox, BackoffLimits limits)
-    : shipper_(shipper), link_(link), inbox_(inbox), limits_(limits), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+    : shipper_(shipper),
+      link_(link),
+      inbox_(inbox),
+      limits_(limits),
+      stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { run(); }) {}
 
 void ShipperThread::nudge() {
   // Empty on purpose: a waiter that has just found nothing holds the lock until it sleeps.
-  { std::lock_guard lock(mutex_); }
+  {
+    std::lock_guard lock(mutex_);
+  }
   wake_.notify_one();
 }
 

@@ -24,12 +24,14 @@ class LogShipper {
   bool has_more(bool last) const;
   // Whether a whole piece waits to be sent: no reason to let more gather.
   bool is_behind() const;
-  // Sends one piece (bytes: at most 1 MiB; linked: the size of the segment now).
+  // Sends one piece (bytes: at most 1 MiB; linked: the size of the segment now). A server that stands elsewhere (it
+  // lost unsynced bytes in a power cut) is asked where; then unavailable: try again, from there.
   base::Result<void> ship(ServerLink& link, bool last);
   // Goes on where the server stands; for a spool that another runner began to ship.
   base::Result<void> resume(ServerLink& link);
 
  private:
+  base::Result<void> ship_piece(ServerLink& link, bool last);
   base::Result<void> ship_notice(ServerLink& link, std::uint64_t size, bool seal);
   base::Result<void> ship_bytes(ServerLink& link, std::uint64_t size, bool seal);
   base::Result<std::uint64_t> size_of(std::uint64_t segment) const;

@@ -22,7 +22,9 @@ constexpr base::Duration kMarkerPeriod = std::chrono::milliseconds(100);
 LogSpool::LogSpool(std::filesystem::path folder, std::uint64_t segment_bytes)
     : folder_(std::move(folder)), segment_bytes_(std::clamp<std::uint64_t>(segment_bytes, 4096, kOffsetMask)) {}
 
-std::filesystem::path LogSpool::segment_path(std::uint64_t segment) const { return folder_ / fmt::format("log.{}", segment); }
+std::filesystem::path LogSpool::segment_path(std::uint64_t segment) const {
+  return folder_ / fmt::format("log.{}", segment);
+}
 
 LogStand LogSpool::end() const {
   std::uint64_t packed = end_.load(std::memory_order_acquire);
@@ -89,7 +91,8 @@ bool LogSpool::write_marker() {
   if (now - marker_tried_ < kMarkerPeriod) return false;
   marker_tried_ = now;
   char last = '\n';
-  if (LogStand at = end(); file_ && at.offset > 0) (void)!::pread(file_.get(), &last, 1, static_cast<off_t>(at.offset - 1));
+  if (LogStand at = end(); file_ && at.offset > 0)
+    (void)!::pread(file_.get(), &last, 1, static_cast<off_t>(at.offset - 1));
   std::string marker = fmt::format("{}[lathe: {} bytes of output lost: disk full]\n", last == '\n' ? "" : "\n", lost_);
   if (!open_segment() || !write_whole(marker)) return false;
   lost_ = 0;
@@ -128,16 +131,18 @@ void LogSpool::save_rest(int pipe) {
   file_.reset();
   end_ = 0;
   if (reopen())
-    while (pump(pipe) == Pumped::some) {}
+    while (pump(pipe) == Pumped::some) {
+    }
   close();
 }
 
 base::Result<void> LogSpool::reopen() {
   std::uint64_t segment = 0;
   before_ = 0;
-  struct stat now {}, next {};
+  struct stat now{}, next{};
   if (::stat(segment_path(0).c_str(), &now) != 0) return {};  // nothing was ever written
-  for (; ::stat(segment_path(segment + 1).c_str(), &next) == 0; ++segment, now = next) before_ += static_cast<std::uint64_t>(now.st_size);
+  for (; ::stat(segment_path(segment + 1).c_str(), &next) == 0; ++segment, now = next)
+    before_ += static_cast<std::uint64_t>(now.st_size);
   file_.reset(::open(segment_path(segment).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!file_) return base::fail(base::errno_error(errno, "opening the log in the spool"));
   ::lseek(file_.get(), 0, SEEK_END);

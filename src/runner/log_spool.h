@@ -1,7 +1,7 @@
-// LogSpool: the log of a run as files log.0, log.1, … in the spool, each of at most segment_bytes, only ever appended to.
-// pump() moves what is in the script's pipe into them without copying it through this process (splice). When the disk is
-// full, bytes are dropped and counted, the script is not held up, and a marker line takes their place as soon as there is
-// room. Written by the main thread; end() may be read by any.
+// LogSpool: the log of a run as files log.0, log.1, … in the spool, each of at most segment_bytes, only ever appended
+// to. pump() moves what is in the script's pipe into them without copying it through this process (splice). When the
+// disk is full, bytes are dropped and counted, the script is not held up, and a marker line takes their place as soon
+// as there is room. Written by the main thread; end() may be read by any.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ class LogSpool {
   bool can_splice_ = true;
   std::uint64_t lost_ = 0;
   base::Duration marker_tried_{};
-  std::uint64_t before_ = 0;         // bytes in earlier segments
+  std::uint64_t before_ = 0;           // bytes in earlier segments
   std::atomic<std::uint64_t> end_{0};  // segment << 40 | offset, so that both are read together
 };
 

@@ -17,8 +17,8 @@ struct BackoffLimits {
   base::Duration most = std::chrono::seconds(5);
 };
 
-// Doubles from first to most; each wait is between half of that and all of it, so that the runners of a restarted server
-// do not come back in step.
+// Doubles from first to most; each wait is between half of that and all of it, so that the runners of a restarted
+// server do not come back in step.
 class Backoff {
  public:
   explicit Backoff(BackoffLimits limits) : limits_(limits), next_(limits.first) {}
@@ -42,7 +42,8 @@ auto retry(BackoffLimits limits, int wake_fd, Call call) -> decltype(call()) {
     auto result = call();
     if (result || !is_temporary(result.error())) return result;
     if (!pause(backoff.next(), wake_fd))
-      return base::fail(base::Error(base::Code::cancelled, "stopped while the server was away: " + result.error().message()));
+      return base::fail(
+          base::Error(base::Code::cancelled, "stopped while the server was away: " + result.error().message()));
   }
 }
 

@@ -27,7 +27,8 @@ int open_beneath(int folder, const std::string& path, std::uint64_t flags, std::
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
 base::Error open_error(int number, const std::string& path) {
-  if (number == EXDEV || number == ELOOP) return base::Error(base::Code::forbidden, "a link that leaves the run folder");
+  if (number == EXDEV || number == ELOOP)
+    return base::Error(base::Code::forbidden, "a link that leaves the run folder");
   if (number == ENOENT) return base::Error(base::Code::not_found, "it is gone, or a link to nothing");
   if (number == ENXIO) return base::Error(base::Code::unsupported, "not a file");
   return base::errno_error(number, fmt::format("opening {}", base::printable(path)));
@@ -46,10 +47,11 @@ base::Result<OpenFile> RunFolder::open_file(const std::string& path) const {
   // O_NONBLOCK: a pipe must not hold us up before we can see that it is one.
   file.fd.reset(open_beneath(folder_.get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0));
   if (!file.fd) return base::fail(open_error(errno, path));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return base::fail(open_error(errno, path));
   if (!S_ISREG(status.st_mode)) return base::fail(base::Code::unsupported, "not a file");
-  file.stamp = {status.st_ino, static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  file.stamp = {status.st_ino, static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+                nanoseconds(status.st_ctim)};
   file.executable = (status.st_mode & S_IXUSR) != 0;
   return file;
 }
@@ -78,7 +80,8 @@ void RunFolder::list_folder(const std::string& path, int depth, Listing& listing
     if (name == "." || name == "..") continue;
     std::string child = path + "/" + std::string(name);
     unsigned char type = entry->d_type;
-    if (struct stat status {}; type == DT_UNKNOWN && ::fstatat(::dirfd(folder.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+    if (struct stat status{};
+        type == DT_UNKNOWN && ::fstatat(::dirfd(folder.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
       type = IFTODT(status.st_mode);
     if (type == DT_DIR) {
       list_folder(child, depth + 1, listing);

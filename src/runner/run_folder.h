@@ -39,7 +39,8 @@ class RunFolder {
   // Everything below `top` ("outputs"); nothing when it is not a folder. Links to files that stay inside are listed as
   // files; links to folders are skipped.
   Listing list(const std::string& top) const;
-  // A regular file. forbidden when the path leaves the folder, not_found, or unsupported for pipes, devices and folders.
+  // A regular file. forbidden when the path leaves the folder, not_found, or unsupported for pipes, devices and
+  // folders.
   base::Result<OpenFile> open_file(const std::string& path) const;
   base::Result<sys::Fd> open_folder(const std::string& path) const;
 

@@ -28,7 +28,8 @@ std::string take_variable(const char* name) {
 
 base::Result<int> parse_small(std::string_view name, const std::string& text) {
   auto number = base::parse_u64(text);
-  if (!number || *number > 1'000'000) return base::fail(base::Code::invalid, "{} is not a number: {}", name, base::printable(text));
+  if (!number || *number > 1'000'000)
+    return base::fail(base::Code::invalid, "{} is not a number: {}", name, base::printable(text));
   return static_cast<int>(*number);
 }
 
@@ -60,7 +61,11 @@ base::Result<void> run(const RunnerOptions& options) {
   }
   LATHE_TRY(SpoolHeader header, take_header());
   LinkFactory make_link = [&] { return make_http_link(options.url, header, options.version); };
-  TaskOptions task{.work = std::filesystem::absolute(options.work), .header = header, .url = options.url, .backoff = {}, .deliver_snapshot = write_snapshot};
+  TaskOptions task{.work = std::filesystem::absolute(options.work),
+                   .header = header,
+                   .url = options.url,
+                   .backoff = {},
+                   .deliver_snapshot = write_snapshot};
   return run_task(task, make_link);
 }
 
@@ -70,7 +75,9 @@ int run_runner(const RunnerOptions& options) {
   protect_memory();
   auto ended = run(options);
   if (ended) return 0;
-  base::log::error("runner ended", {{"code", base::code_name(ended.error().code())}, {"message", ended.error().text()}, {"hint", ended.error().hint()}});
+  base::log::error("runner ended", {{"code", base::code_name(ended.error().code())},
+                                    {"message", ended.error().text()},
+                                    {"hint", ended.error().hint()}});
   return base::exit_status(ended.error().code());
 }
 

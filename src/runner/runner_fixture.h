@@ -28,7 +28,7 @@ class RunnerTest : public testing::Test {
 
   static Order make_order() {
     Order order;
-    order.run = "run-1";
+    order.run.value = "run-1";
     order.attempt = 1;
     order.experiment = "exp";
     order.workspace = "ws";
@@ -47,8 +47,11 @@ class RunnerTest : public testing::Test {
   pid_t start_runner() {
     server_.set_order(order_);
     return fork_and_run([this] {
-      TaskOptions options{.work = work_, .header = {.run = order_.run, .attempt = 1, .node = 0, .token = "secret-token"},
-                          .url = "http://127.0.0.1:1", .backoff = quick_, .deliver_snapshot = snapshot_};
+      TaskOptions options{.work = work_,
+                          .header = {.run = order_.run.value, .attempt = 1, .node = 0, .token = "secret-token"},
+                          .url = "http://127.0.0.1:1",
+                          .backoff = quick_,
+                          .deliver_snapshot = snapshot_};
       return run_task(options, link_factory());
     });
   }
@@ -80,13 +83,15 @@ class RunnerTest : public testing::Test {
   // A pid that the script wrote into a file of its run folder.
   pid_t pid_in(const std::string& name) {
     pid_t pid = 0;
-    EXPECT_TRUE(eventually([&] { return static_cast<bool>(std::ifstream(work_ / "run" / name) >> pid) && pid > 0; })) << name;
+    EXPECT_TRUE(eventually([&] { return static_cast<bool>(std::ifstream(work_ / "run" / name) >> pid) && pid > 0; }))
+        << name;
     return pid > 0 ? pid : INT_MAX;  // a pid that nobody has
   }
   bool nothing_is_left() const { return !std::filesystem::exists(work_); }
 
-  const std::filesystem::path root_ = std::filesystem::path(testing::TempDir()) /
-                                      fmt::format("runner-{}-{}", ::getpid(), testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::filesystem::path root_ =
+      std::filesystem::path(testing::TempDir()) /
+      fmt::format("runner-{}-{}", ::getpid(), testing::UnitTest::GetInstance()->current_test_info()->name());
   std::filesystem::path work_ = root_ / "work";
   FakeServer server_{root_ / "server"};
   Order order_;

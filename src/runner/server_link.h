@@ -15,9 +15,11 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "model/run.h"
-#include "runner/order.h"
+#include "wire/order.h"
 
 namespace lathe::runner {
+
+using Order = wire::RunnerOrder;
 
 struct LogPiece {
   std::string name;
@@ -72,7 +74,7 @@ class ServerLink {
   virtual base::Result<void> watch(const std::function<bool(Desired)>& on_desired) = 0;
 
   virtual base::Result<LogStand> log_stand(const std::string& name) = 0;
-  // The server's length of the segment afterwards; less than offset when the piece would have left a hole.
+  // The server's length of the segment afterwards. conflict when the piece would leave a hole; see log_stand().
   virtual base::Result<std::uint64_t> append_log(const LogPiece& piece) = 0;
   // unsupported: the server cannot see the spool; send bytes.
   virtual base::Result<void> link_log(const LogNotice& notice) = 0;
@@ -87,9 +89,10 @@ class ServerLink {
   virtual base::Result<void> finish(const FinishReport& report) = 0;
 
   virtual base::Result<std::string> fetch_tree(const base::Digest& digest) = 0;
-  virtual base::Result<void> fetch_pack(const base::Digest& tree, const std::function<base::Result<void>(std::string_view)>& sink) = 0;
+  virtual base::Result<void> fetch_pack(const base::Digest& tree,
+                                        const std::function<base::Result<void>(std::string_view)>& sink) = 0;
 
-  // From another thread: a waiting call returns Error(cancelled), and so does every later one.
+  // From another thread: the call that waits, or the next one that would, returns Error(cancelled).
   virtual void interrupt() = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "runner/retry.h"
 #include "sys/small_file.h"
+#include "wire/records.h"
 
 namespace lathe::runner {
 namespace {
@@ -29,8 +30,12 @@ base::Result<sys::Fd> write_new(const fs::path& path, std::string_view text) {
 }
 
 std::string format_header(const SpoolHeader& header) {
-  return json::serialize(json::object{{"format", header.format}, {"run", header.run}, {"attempt", header.attempt},
-                                      {"node", header.node}, {"token", header.token}}) + "\n";
+  return json::serialize(json::object{{"format", header.format},
+                                      {"run", header.run},
+                                      {"attempt", header.attempt},
+                                      {"node", header.node},
+                                      {"token", header.token}}) +
+         "\n";
 }
 
 // Whole and locked before it has its name: whoever finds it may rely on both.
@@ -48,9 +53,10 @@ base::Result<SpoolHeader> parse_header(std::string_view text) {
     SpoolHeader header;
     header.format = object.at("format").to_number<int>();
     if (header.format > kSpoolFormat)
-      return base::fail(base::Error(base::Code::unsupported, fmt::format("the spool has format {}, this version reads up to {}",
-                                                                         header.format, kSpoolFormat))
-                            .hint("adopt it with the version of lathe that wrote it, or a later one"));
+      return base::fail(
+          base::Error(base::Code::unsupported,
+                      fmt::format("the spool has format {}, this version reads up to {}", header.format, kSpoolFormat))
+              .hint("adopt it with the version of lathe that wrote it, or a later one"));
     header.run = std::string(object.at("run").as_string());
     header.attempt = object.at("attempt").to_number<int>();
     header.node = object.at("node").to_number<int>();
@@ -91,6 +97,7 @@ base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys:
 base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience, sys::FileSystem& files) {
   Spool spool(fs::absolute(folder).lexically_normal(), files);
   if (!spool.folder_.has_filename()) spool.folder_ = spool.folder_.parent_path();
+  if (::access((spool.folder_ / "spool" / kHeader).c_str(), F_OK) == 0) spool.folder_ /= "spool";
   spool.lock_.reset(::open((spool.folder_ / kHeader).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!spool.lock_)
     return base::fail(base::Error(base::errno_error(errno, fmt::format("opening the spool {}", spool.folder_.string())))
@@ -98,7 +105,8 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (::flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() > deadline)
-      return base::fail(base::Error(base::Code::unavailable, "the runner of this spool, or a process of its run, still lives"));
+      return base::fail(
+          base::Error(base::Code::unavailable, "the runner of this spool, or a process of its run, still lives"));
     pause(std::chrono::milliseconds(20), -1);
   }
   LATHE_TRY(std::string text, sys::read_small_file(spool.folder_ / kHeader));
@@ -106,24 +114,24 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
   return spool;
 }
 
-base::Result<void> Spool::write_order(const Order& order) {
-  LATHE_TRY_VOID(write_new(folder_ / kOrder, format_order(order)));
+base::Result<void> Spool::write_order(const wire::RunnerOrder& order) {
+  LATHE_TRY_VOID(write_new(folder_ / kOrder, wire::encode_order(order)));
   return {};
 }
 
-base::Result<std::optional<Order>> Spool::read_order() const {
+base::Result<std::optional<wire::RunnerOrder>> Spool::read_order() const {
   auto text = sys::read_small_file(folder_ / kOrder);
-  if (!text && text.error().code() == base::Code::not_found) return std::optional<Order>();
+  if (!text && text.error().code() == base::Code::not_found) return std::optional<wire::RunnerOrder>();
   if (!text) return base::fail(std::move(text).error());
-  auto order = parse_order(*text);
+  auto order = wire::decode_order(*text);
   // Cut short by a crash: the process was never started, as that comes after.
-  if (!order) return std::optional<Order>();
-  return std::optional<Order>(std::move(*order));
+  if (!order) return std::optional<wire::RunnerOrder>();
+  return std::optional<wire::RunnerOrder>(std::move(*order));
 }
 
 base::Result<void> Spool::write_exit(const model::ExitRecord& exit) {
   const std::string path = folder_ / kExit;
-  std::string text = format_exit(exit);
+  std::string text = wire::encode_exit(exit);
   text += "\n" + base::sha256(text).hex() + "\n";
   LATHE_TRY(sys::File file, files_->open_or_create(path, 0600));
   LATHE_TRY_VOID(files_->write(file, text, 0));
@@ -137,13 +145,13 @@ base::Result<std::optional<model::ExitRecord>> Spool::read_exit() const {
   if (!text) return base::fail(std::move(text).error());
   auto lines = base::split(*text, '\n');
   if (lines.size() < 2 || base::sha256(lines[0]).hex() != lines[1]) return std::optional<model::ExitRecord>();
-  LATHE_TRY(auto exit, parse_exit(lines[0]));
+  LATHE_TRY(auto exit, wire::decode_exit(lines[0]));
   return std::optional(std::move(exit));
 }
 
 void Spool::release_reserve() {
   sys::Fd exit(::open((folder_ / kExit).c_str(), O_WRONLY | O_CLOEXEC));
-  struct stat status {};
+  struct stat status{};
   // To the size that it has: blocks behind the end go back to the file system.
   if (exit && ::fstat(exit.get(), &status) == 0) (void)!::ftruncate(exit.get(), status.st_size);
 }

@@ -1,6 +1,6 @@
 // Spool: the folder where a runner keeps what it has not delivered yet (docs/formats/spool.md). Owned by one process at
-// a time, proved by a lock on spool.json which the guardian of the user's processes holds as well: whoever gets the lock
-// knows that the runner and all processes of the run are dead. Lives on the runner's main thread.
+// a time, proved by a lock on spool.json which the guardian of the user's processes holds as well: whoever gets the
+// lock knows that the runner and all processes of the run are dead. Lives on the runner's main thread.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "model/run.h"
-#include "runner/order.h"
 #include "sys/fd.h"
 #include "sys/file_system.h"
+#include "wire/order.h"
 
 namespace lathe::runner {
 
@@ -30,8 +30,8 @@ class Spool {
   // In `work`/spool, with the run folder `work`/run beside it. conflict when there is one already.
   static base::Result<Spool> create(const std::filesystem::path& work, SpoolHeader header,
                                     sys::FileSystem& files = sys::linux_file_system());
-  // Takes over what another runner left. Waits up to `patience` for it and its processes to be gone (else unavailable);
-  // a spool of a newer format is unsupported.
+  // Takes over what another runner left in `folder`: a spool, or the work folder that holds one. Waits up to `patience`
+  // for it and its processes to be gone (else unavailable); a spool of a newer format is unsupported.
   static base::Result<Spool> adopt(const std::filesystem::path& folder, base::Duration patience,
                                    sys::FileSystem& files = sys::linux_file_system());
 
@@ -40,9 +40,9 @@ class Spool {
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
 
-  base::Result<void> write_order(const Order& order);
+  base::Result<void> write_order(const wire::RunnerOrder& order);
   // Absent before the claim.
-  base::Result<std::optional<Order>> read_order() const;
+  base::Result<std::optional<wire::RunnerOrder>> read_order() const;
 
   // On disk when this returns; the room for it was reserved at the start, so a full disk does not stop it.
   base::Result<void> write_exit(const model::ExitRecord& exit);

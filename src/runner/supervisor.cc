@@ -47,8 +47,10 @@ void Supervisor::make_cgroup() {
   if (!order.enforce_memory || order.slice.memory_bytes <= 0) return;
   std::string name = fmt::format("lathe-{}-{}", ::getpid(), order.attempt);
   auto group = sys::Cgroup::create(name, {order.slice.memory_bytes, order.slice.millicores});
-  if (group) group_.emplace(std::move(*group));
-  else base::log::warn("no cgroup: the memory limit is not enforced", {{"error", group.error().text()}});
+  if (group)
+    group_.emplace(std::move(*group));
+  else
+    base::log::warn("no cgroup: the memory limit is not enforced", {{"error", group.error().text()}});
 }
 
 base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
@@ -61,7 +63,8 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   program.output = program.error = pipe.write.get();
   started_ = sys::utc_now();
   auto save_rest = [&] { shop_.log.save_rest(pipe.read.get()); };
-  LATHE_TRY(Guardian guardian, Guardian::start(program, group_ ? &*group_ : nullptr, {shop_.spool_lock, pipe.read.get()}, save_rest));
+  LATHE_TRY(Guardian guardian,
+            Guardian::start(program, group_ ? &*group_ : nullptr, {shop_.spool_lock, pipe.read.get()}, save_rest));
   guardian_.emplace(std::move(guardian));
   pipe.write.reset();
   output_ = std::move(pipe.read);
@@ -75,14 +78,16 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
 
 void Supervisor::loop() {
   for (;;) {
-    pollfd waits[] = {{guardian_->fd(), POLLIN, 0}, {output_.get(), POLLIN, 0}, {shop_.signals, POLLIN, 0},
-                      {shop_.inbox.fd(), POLLIN, 0}, {limit_->fd(), POLLIN, 0}, {grace_->fd(), POLLIN, 0}, {life_->fd(), POLLIN, 0}};
+    pollfd waits[] = {{guardian_->fd(), POLLIN, 0},  {output_.get(), POLLIN, 0}, {shop_.signals, POLLIN, 0},
+                      {shop_.inbox.fd(), POLLIN, 0}, {limit_->fd(), POLLIN, 0},  {grace_->fd(), POLLIN, 0},
+                      {life_->fd(), POLLIN, 0}};
     if (::poll(waits, std::size(waits), -1) < 0) continue;
     if (waits[1].revents != 0) on_output();
     if (waits[2].revents != 0) on_signal();
     if (waits[3].revents != 0) on_inbox();
     if (waits[4].revents != 0 && limit_->take())
-      request_stop(model::EndReason::timed_out, fmt::format("stopped at the time limit of {} s", shop_.order.max_run_duration_seconds));
+      request_stop(model::EndReason::timed_out,
+                   fmt::format("stopped at the time limit of {} s", shop_.order.max_run_duration_seconds));
     if (waits[5].revents != 0 && grace_->take()) guardian_->kill();
     if (waits[6].revents != 0 && life_->take()) on_life_tick();
     if (waits[0].revents != 0) return;
@@ -104,7 +109,8 @@ void Supervisor::on_output() {
 
 // Every process is gone, so the pipe gets no more; whoever may hold its end elsewhere is not waited for.
 void Supervisor::drain() {
-  while (output_ && shop_.log.pump(output_.get()) == LogSpool::Pumped::some) {}
+  while (output_ && shop_.log.pump(output_.get()) == LogSpool::Pumped::some) {
+  }
   output_.reset();
 }
 
@@ -116,7 +122,8 @@ void Supervisor::on_signal() {
 void Supervisor::on_inbox() {
   shop_.inbox.acknowledge();
   if (shop_.inbox.fenced()) guardian_->kill();  // nothing of this attempt counts any more
-  if (auto reason = shop_.inbox.stop()) request_stop(*reason, *reason == model::EndReason::preempted ? "preempted" : "canceled");
+  if (auto reason = shop_.inbox.stop())
+    request_stop(*reason, *reason == model::EndReason::preempted ? "preempted" : "canceled");
 }
 
 void Supervisor::request_stop(model::EndReason reason, std::string message) {
@@ -167,7 +174,8 @@ model::ExitRecord Supervisor::make_record(const std::optional<GuardianReport>& r
     exit.reason = model::EndReason::exited;
     if (exit.exit_code != 0) exit.message = fmt::format("exit code {}", exit.exit_code);
   }
-  if (report && report->unkillable > 0) exit.message += fmt::format("; {} processes hang in the kernel", report->unkillable);
+  if (report && report->unkillable > 0)
+    exit.message += fmt::format("; {} processes hang in the kernel", report->unkillable);
   return exit;
 }
 

@@ -1,7 +1,7 @@
 // Supervisor: the time from the start of the user's program to its end. One poll loop on the main thread owns the pipe,
 // the timers and the stop ladder (SIGTERM, grace, SIGKILL); it never talks to the server itself, so a server that is
-// away is not noticed here. Helper threads are made only when needed: the log shipper with the first byte of output, the
-// watcher and the uploader of outputs when the program has lived for a while. A run of `true` makes none.
+// away is not noticed here. Helper threads are made only when needed: the log shipper with the first byte of output,
+// the watcher and the uploader of outputs when the program has lived for a while. A run of `true` makes none.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,6 @@
 #include "runner/live_uploader.h"
 #include "runner/log_shipper.h"
 #include "runner/log_spool.h"
-#include "runner/order.h"
 #include "runner/retry.h"
 #include "runner/usage_meter.h"
 #include "runner/watcher.h"
@@ -35,8 +34,8 @@ struct Workshop {
   const RunFolder& run_folder;
   ArtifactUploader& uploader;
   Inbox& inbox;
-  int signals;     // SIGTERM and companions come out here
-  int spool_lock;  // the guardian holds it too
+  int signals;              // SIGTERM and companions come out here
+  int spool_lock;           // the guardian holds it too
   base::Duration deadline;  // on the boot clock; max(): none
   BackoffLimits backoff;
 };

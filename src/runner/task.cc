@@ -47,19 +47,20 @@ class Task {
     }
     order_ = std::move(*claimed);
     claimed_at_ = sys::boot_time();
-    LATHE_TRY_VOID(spool_.write_order(order_));
     auto program = prepare();
-    LogSpool log(spool_.folder(), order_.segment_bytes);
+    LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes));
     LogShipper shipper(log, order_.log_name);
     LATHE_TRY(RunFolder folder, RunFolder::open(spool_.run_folder()));
     ArtifactUploader uploader(folder);
-    model::ExitRecord exit = program ? supervise(std::move(*program), log, shipper, folder, uploader) : record_of_refusal(program.error());
+    model::ExitRecord exit =
+        program ? supervise(std::move(*program), log, shipper, folder, uploader) : record_of_refusal(program.error());
     if (inbox_.fenced()) {
       spool_.remove();
       return base::fail(base::Code::fenced, "the attempt is over");
     }
     record(exit, log);
-    return deliver(*link_, {spool_, log, shipper, order_.log_name, &folder, &uploader, exit}, options_.backoff, signals_);
+    return deliver(*link_, {spool_, log, shipper, order_.log_name, &folder, &uploader, exit}, options_.backoff,
+                   signals_);
   }
 
  private:
@@ -75,30 +76,41 @@ class Task {
     if (error.code() != base::Code::cancelled)
       return record_of_failure(prepared_ ? model::EndReason::start_failed : model::EndReason::prepare_failed, error);
     sys::take_signals(signals_);  // obeyed; a further one may break off the delivery
-    return record_of_failure(inbox_.stop().value_or(model::EndReason::canceled), base::Error(base::Code::cancelled, "stopped before its start"));
+    return record_of_failure(inbox_.stop().value_or(model::EndReason::canceled),
+                             base::Error(base::Code::cancelled, "stopped before its start"));
   }
 
-  model::ExitRecord supervise(sys::SpawnRequest program, LogSpool& log, LogShipper& shipper, const RunFolder& folder, ArtifactUploader& uploader) {
-    Supervisor supervisor({order_, log, shipper, *link_, make_link_, folder, uploader, inbox_, signals_, spool_.lock_fd(), deadline(), options_.backoff});
+  model::ExitRecord supervise(sys::SpawnRequest program, LogSpool& log, LogShipper& shipper, const RunFolder& folder,
+                              ArtifactUploader& uploader) {
+    Supervisor supervisor({order_, log, shipper, *link_, make_link_, folder, uploader, inbox_, signals_,
+                           spool_.lock_fd(), deadline(), options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
-    // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is away.
+    // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is
+    // away.
     record(*exit, log);
     return *exit;
   }
 
   base::Result<sys::SpawnRequest> prepare() {
+    LATHE_TRY_VOID(
+        spool_.write_order(order_));  // before anything is started: an adopter without it knows that nothing was
     if (order_.snapshot) LATHE_TRY_VOID(deliver_snapshot());
     LATHE_TRY_VOID(make_run_folder());
     prepared_ = true;
     envs::UserManaged realiser;
     LATHE_TRY(envs::Realised realised, realiser.realise(order_.environment));
     launch::LaunchInput input{
-        .command = order_.command, .interpreter = realised.interpreter, .inherited = launch::inherited_environment(),
+        .command = order_.command,
+        .interpreter = realised.interpreter,
+        .inherited = launch::inherited_environment(),
         .environment = std::move(realised.variables),
-        .identity = {order_.run, order_.experiment, order_.workspace, order_.subscription_id, order_.resource_group, options_.url,
-                     options_.header.token, order_.token_expiry},
-        .slice = order_.slice, .machine_has_gpu = sys::machine_may_have_gpu(), .directory = spool_.run_folder()};
+        .identity = {order_.run.value, order_.experiment, order_.workspace, order_.subscription_id,
+                     order_.resource_group, options_.url, options_.header.token,
+                     order_.token_expiry ? base::format_utc(*order_.token_expiry) : std::string()},
+        .slice = order_.slice,
+        .machine_has_gpu = sys::machine_may_have_gpu(),
+        .directory = spool_.run_folder()};
     LATHE_TRY(launch::ProcessSpec spec, launch::PlainLauncher().prepare(input));
     sys::SpawnRequest program;
     program.argv = std::move(spec.argv);
@@ -110,8 +122,10 @@ class Task {
   base::Result<void> deliver_snapshot() {
     std::optional<Watcher> watcher;
     auto keep_going = [&]() -> base::Result<void> {
-      if (!watcher && sys::boot_time() - claimed_at_ > kLongPreparation) watcher.emplace(make_link_(), inbox_, options_.backoff);
-      if (inbox_.stop() || inbox_.fenced() || !pause(std::chrono::nanoseconds(1), signals_)) return base::fail(base::Code::cancelled, "stopped while the snapshot was delivered");
+      if (!watcher && sys::boot_time() - claimed_at_ > kLongPreparation)
+        watcher.emplace(make_link_(), inbox_, options_.backoff);
+      if (inbox_.stop() || inbox_.fenced() || !pause(std::chrono::nanoseconds(1), signals_))
+        return base::fail(base::Code::cancelled, "stopped while the snapshot was delivered");
       return {};
     };
     return retry(options_.backoff, signals_, [&]() -> base::Result<void> {
@@ -124,7 +138,8 @@ class Task {
   // Of what an earlier try, broken off by a server that went away, left in it.
   base::Result<void> empty_run_folder() {
     std::error_code failed;
-    for (fs::directory_iterator entry(spool_.run_folder(), failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+    for (fs::directory_iterator entry(spool_.run_folder(), failed); !failed && entry != fs::directory_iterator();
+         entry.increment(failed))
       fs::remove_all(entry->path(), failed);
     if (failed) return base::fail(base::errno_error(failed.value(), "emptying the run folder"));
     return {};
@@ -139,7 +154,8 @@ class Task {
     if (recorded_) return;
     recorded_ = true;
     // A disk that refuses even this must not keep the end of the run from the server.
-    if (auto written = spool_.write_exit(exit); !written) base::log::error("exit record not written", {{"error", written.error().text()}});
+    if (auto written = spool_.write_exit(exit); !written)
+      base::log::error("exit record not written", {{"error", written.error().text()}});
     if (log.owes_marker()) spool_.release_reserve();
     log.close();
   }
@@ -165,7 +181,8 @@ base::Result<void> run_task(const TaskOptions& options, const LinkFactory& make_
   return Task(options, make_link, spool, *inbox, signals.get()).run();
 }
 
-base::Result<void> adopt_spool(const AdoptOptions& options, const std::function<std::unique_ptr<ServerLink>(const SpoolHeader&)>& make_link) {
+base::Result<void> adopt_spool(const AdoptOptions& options,
+                               const std::function<std::unique_ptr<ServerLink>(const SpoolHeader&)>& make_link) {
   LATHE_TRY(sys::Fd signals, sys::block_signals({SIGTERM, SIGINT, SIGHUP}));
   LATHE_TRY(Spool spool, Spool::adopt(options.spool, options.patience));
   if (spool.is_delivered()) {
@@ -175,11 +192,12 @@ base::Result<void> adopt_spool(const AdoptOptions& options, const std::function<
   LATHE_TRY(auto order, spool.read_order());
   LATHE_TRY(auto exit, spool.read_exit());
   if (!exit) {
-    exit = record_of_failure(model::EndReason::node_lost, base::Error(base::Code::unavailable, "the runner was killed"));
+    exit =
+        record_of_failure(model::EndReason::node_lost, base::Error(base::Code::unavailable, "the runner was killed"));
     LATHE_TRY_VOID(spool.write_exit(*exit));
   }
   auto link = make_link(spool.header());
-  LogSpool log(spool.folder(), order ? order->segment_bytes : Order().segment_bytes);
+  LogSpool log(spool.folder(), static_cast<std::uint64_t>(order.value_or(Order()).segment_bytes));
   LogShipper shipper(log, order ? order->log_name : "");
   auto folder = RunFolder::open(spool.run_folder());
   std::optional<ArtifactUploader> uploader;
@@ -191,7 +209,8 @@ base::Result<void> adopt_spool(const AdoptOptions& options, const std::function<
     if (!resumed) return resumed;
   }
   const std::string log_name = order ? order->log_name : "";
-  Parcel parcel{spool, log, shipper, log_name, folder && order ? &*folder : nullptr, uploader ? &*uploader : nullptr, *exit};
+  Parcel parcel{spool, log, shipper, log_name, folder && order ? &*folder : nullptr, uploader ? &*uploader : nullptr,
+                *exit};
   return deliver(*link, parcel, options.backoff, signals.get());
 }
 

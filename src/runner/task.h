@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/time.h"
-#include "runner/order.h"
 #include "runner/retry.h"
 #include "runner/server_link.h"
 #include "runner/spool.h"
@@ -24,7 +23,7 @@ using SnapshotDelivery =
 struct TaskOptions {
   std::filesystem::path work;  // the folder of this task: spool/ and run/ are made in it
   SpoolHeader header;
-  std::string url;             // as the script can reach the server
+  std::string url;  // as the script can reach the server
   BackoffLimits backoff;
   SnapshotDelivery deliver_snapshot;
 };
@@ -38,6 +37,7 @@ struct AdoptOptions {
   BackoffLimits backoff;
 };
 // Delivers what a dead runner left. `make_link` gets the header: the token is in it.
-base::Result<void> adopt_spool(const AdoptOptions& options, const std::function<std::unique_ptr<ServerLink>(const SpoolHeader&)>& make_link);
+base::Result<void> adopt_spool(const AdoptOptions& options,
+                               const std::function<std::unique_ptr<ServerLink>(const SpoolHeader&)>& make_link);
 
 }  // namespace lathe::runner

@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include "cas/tree.h"
 #include "runner/runner_fixture.h"
+#include "runner/snapshot.h"
 #include "sys/cgroup.h"
 
 namespace lathe::runner {
@@ -107,7 +109,9 @@ TEST_F(TaskTest, KeepsMemoryBoundedForALongLineWithoutEnd) {
   auto ended = run();
   EXPECT_EQ(0, ended.code());
   EXPECT_EQ(std::size_t{64 << 20}, server_.log().size());
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // their own memory would be measured
   EXPECT_LT(ended.usage.ru_maxrss, 48 * 1024) << "KiB of the runner";
+#endif
 }
 
 TEST_F(TaskTest, ShowsTheFirstLineWhileTheScriptRuns) {
@@ -166,7 +170,8 @@ TEST_F(TaskTest, TakesATerminationSignalAsACancel) {
 }
 
 // Forks twice and calls setsid, as daemons do; the pipe of the log stays open in it.
-constexpr const char* kDaemon = "setsid sh -c 'sh -c \"echo \\$\\$ > daemon; trap \\\"\\\" TERM HUP; while :; do sleep 0.05; done\" & exit 0' & ";
+constexpr const char* kDaemon =
+    "setsid sh -c 'sh -c \"echo \\$\\$ > daemon; trap \\\"\\\" TERM HUP; while :; do sleep 0.05; done\" & exit 0' & ";
 
 TEST_F(TaskTest, EndsADaemonThatForkedAwayWhenTheRunIsCanceled) {
   order_.grace_seconds = 0;
@@ -197,7 +202,9 @@ TEST_F(TaskTest, SaysThatARunWasKilledForMemory) {
 }
 
 TEST_F(TaskTest, ShipsOutputsWhileTheScriptRuns) {
-  set_script("echo part > logs/events; mkdir -p outputs/a/b; until [ -e go ]; do sleep 0.01; done; echo deep > outputs/a/b/c; until [ -e stop ]; do sleep 0.01; done");
+  set_script(
+      "echo part > logs/events; mkdir -p outputs/a/b; until [ -e go ]; do sleep 0.01; done; echo deep > outputs/a/b/c; "
+      "until [ -e stop ]; do sleep 0.01; done");
   pid_t runner = start_runner();
   EXPECT_TRUE(eventually([&] { return server_.artifact("logs/events") == "part\n"; }));
   std::ofstream(work_ / "run/go") << "";
@@ -208,7 +215,8 @@ TEST_F(TaskTest, ShipsOutputsWhileTheScriptRuns) {
 }
 
 TEST_F(TaskTest, UploadsLargeAndManyOutputsAtTheEnd) {
-  set_script("head -c 5000000 /dev/urandom > outputs/big; for i in 1 2 3; do echo same > outputs/$i; done; : > outputs/empty");
+  set_script(
+      "head -c 5000000 /dev/urandom > outputs/big; for i in 1 2 3; do echo same > outputs/$i; done; : > outputs/empty");
   EXPECT_EQ(0, run().code());
   EXPECT_EQ(5'000'000u, server_.artifact("outputs/big")->size());
   EXPECT_EQ("same\n", server_.artifact("outputs/3"));
@@ -219,18 +227,31 @@ TEST_F(TaskTest, UploadsLargeAndManyOutputsAtTheEnd) {
 }
 
 TEST_F(TaskTest, FollowsLinksThatStayInsideAndSkipsOthersWithALine) {
-  set_script("echo in > outputs/model; ln -s model outputs/latest; ln -s /etc/passwd outputs/leak; ln -s ../../../x outputs/up; mkfifo outputs/pipe");
+  set_script(
+      "echo in > outputs/model; ln -s model outputs/latest; ln -s /etc/passwd outputs/leak; ln -s ../../../x "
+      "outputs/up; mkfifo outputs/pipe");
   EXPECT_EQ(0, run().code());
   EXPECT_EQ("in\n", server_.artifact("outputs/latest"));
   EXPECT_FALSE(server_.artifact("outputs/leak"));
-  EXPECT_NE(std::string::npos, server_.log().find("[lathe: not kept: outputs/leak: a link that leaves the run folder]"));
+  EXPECT_NE(std::string::npos,
+            server_.log().find("[lathe: not kept: outputs/leak: a link that leaves the run folder]"));
   EXPECT_NE(std::string::npos, server_.log().find("outputs/up:"));
   EXPECT_NE(std::string::npos, server_.log().find("outputs/pipe: not a file"));
   EXPECT_EQ(server_.log().size(), server_.reported_log().size);
 }
 
+TEST_F(TaskTest, OneOutputWithANameThatTheServerRefusesDoesNotCostTheOthers) {
+  set_script("echo good > outputs/good; printf bad > \"$(printf 'outputs/\\377')\"; echo fine > outputs/zfine");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("good\n", server_.artifact("outputs/good"));
+  EXPECT_EQ("fine\n", server_.artifact("outputs/zfine"));
+  EXPECT_NE(std::string::npos, server_.log().find("[lathe: not kept: outputs/\\xff: a path is UTF-8]"))
+      << server_.log();
+}
+
 TEST_F(TaskTest, DeliversASnapshotBeforeTheScriptStarts) {
-  snapshot_ = [](ServerLink&, const base::Digest&, const std::filesystem::path& folder, const auto&) -> base::Result<void> {
+  snapshot_ = [](ServerLink&, const base::Digest&, const std::filesystem::path& folder,
+                 const auto&) -> base::Result<void> {
     std::ofstream(folder / "train.sh") << "echo trained; ls\n";
     return {};
   };
@@ -239,6 +260,71 @@ TEST_F(TaskTest, DeliversASnapshotBeforeTheScriptStarts) {
   order_.command.script = "train.sh";
   EXPECT_EQ(0, run().code());
   EXPECT_EQ("trained\nlogs\noutputs\ntrain.sh\n", server_.log());
+}
+
+// One file in two places, with its exec bit, as a tree and its pack stream.
+struct Snapshot {
+  Snapshot() {
+    const std::string script = "#!/bin/sh\necho from the snapshot\n";
+    const base::Digest digest = base::sha256(script);
+    cas::Tree tree{{{"sub/tool", digest, script.size(), true, {}}, {"train.sh", digest, script.size(), false, {}}}};
+    manifest = cas::encode_tree(tree);
+    pack.assign(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
+    pack += static_cast<char>(script.size()) + std::string(7, '\0') + script + std::string(40, '\0');
+  }
+  std::string manifest, pack;
+};
+
+TEST_F(TaskTest, WritesTheFilesOfASnapshotFromThePackOfTheServer) {
+  Snapshot snapshot;
+  order_.snapshot = base::sha256(snapshot.manifest);
+  server_.set_snapshot(*order_.snapshot, snapshot.manifest, snapshot.pack);
+  server_.lose_reply_of("fetch_pack");  // the folder is emptied and written again
+  snapshot_ = write_snapshot;
+  order_.command.command = {"./sub/tool"};
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("from the snapshot\n", server_.log()) << server_.exit()->message;
+  EXPECT_EQ(2, server_.count("fetch_pack"));
+}
+
+TEST_F(TaskTest, RefusesASnapshotWhoseBytesAreNotThoseOfItsManifest) {
+  Snapshot snapshot;
+  order_.snapshot = base::sha256(snapshot.manifest);
+  snapshot.pack[50] ^= 1;
+  server_.set_snapshot(*order_.snapshot, snapshot.manifest, snapshot.pack);
+  snapshot_ = write_snapshot;
+  set_script("echo never");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::prepare_failed, server_.exit()->reason);
+  EXPECT_EQ("", server_.log());
+}
+
+TEST_F(TaskTest, StopsASlowDeliveryOfTheSnapshotWhenTheRunIsCanceled) {
+  snapshot_ = [](ServerLink&, const base::Digest&, const std::filesystem::path&,
+                 const std::function<base::Result<void>()>& keep_going) {
+    base::Result<void> going;
+    while ((going = keep_going())) {
+    }  // bytes that never end
+    return going;
+  };
+  order_.snapshot = base::sha256("tree");
+  set_script("echo never");
+  server_.ask_stop(EndReason::canceled);
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ(EndReason::canceled, server_.exit()->reason);
+  EXPECT_EQ("", server_.log());
+}
+
+TEST_F(TaskTest, KeepsWhatTheRunUsedOfItsGpus) {
+  auto inventory = root_ / "gpus";
+  std::ofstream(inventory) << "GPU-a 1000 700 100\nGPU-b 1000 900 100\n";
+  ::setenv("LATHE_GPU_INVENTORY", inventory.c_str(), 1);
+  order_.slice.gpus = {"GPU-a"};
+  set_script("echo $CUDA_VISIBLE_DEVICES; sleep 0.5");
+  EXPECT_EQ(0, run().code());
+  ::unsetenv("LATHE_GPU_INVENTORY");
+  EXPECT_EQ("GPU-a\n", server_.log());
+  EXPECT_EQ(700, server_.exit()->usage.peak_gpu_memory_bytes) << "of its own GPU only";
 }
 
 TEST_F(TaskTest, SaysThatASnapshotCouldNotBeDelivered) {

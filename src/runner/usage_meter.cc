@@ -8,7 +8,10 @@
 namespace lathe::runner {
 
 UsageMeter::UsageMeter(pid_t root, std::vector<std::string> gpus)
-    : root_(root), gpus_(std::move(gpus)), inventory_(gpus_.empty() ? nullptr : sys::open_gpu_inventory()), last_(sys::boot_time()) {}
+    : root_(root),
+      gpus_(std::move(gpus)),
+      inventory_(gpus_.empty() ? nullptr : sys::open_gpu_inventory()),
+      last_(sys::boot_time()) {}
 
 void UsageMeter::sample() {
   usage_.peak_memory_bytes = std::max(usage_.peak_memory_bytes, sys::tree_usage(root_).resident_bytes);

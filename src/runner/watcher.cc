@@ -5,7 +5,10 @@
 namespace lathe::runner {
 
 Watcher::Watcher(std::unique_ptr<ServerLink> link, Inbox& inbox, BackoffLimits limits)
-    : link_(std::move(link)), inbox_(inbox), backoff_(limits), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+    : link_(std::move(link)),
+      inbox_(inbox),
+      backoff_(limits),
+      stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { run(); }) {}
 
 void Watcher::stop() {

@@ -18,13 +18,17 @@ std::string names_of(const std::vector<std::string>& runs) {
   if (runs.size() == 1) return "run " + runs[0];
   const std::size_t shown = std::min(runs.size(), kNamed);
   if (runs.size() > kNamed)
-    return fmt::format("runs {} and {} more", fmt::join(runs.begin(), runs.begin() + kNamed, ", "), runs.size() - kNamed);
-  return fmt::format("runs {} and {}", fmt::join(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(shown) - 1, ", "), runs[shown - 1]);
+    return fmt::format("runs {} and {} more", fmt::join(runs.begin(), runs.begin() + kNamed, ", "),
+                       runs.size() - kNamed);
+  return fmt::format("runs {} and {}",
+                     fmt::join(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(shown) - 1, ", "),
+                     runs[shown - 1]);
 }
 
 std::string amount(const Resources& resources) {
-  std::string text = fmt::format("{:g} cores and {}", static_cast<double>(resources.millicores) / 1000,
-                                 base::human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(resources.memory_bytes, 0))));
+  std::string text =
+      fmt::format("{:g} cores and {}", static_cast<double>(resources.millicores) / 1000,
+                  base::human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(resources.memory_bytes, 0))));
   return resources.gpus == 0 ? text : fmt::format("{}, {}", text, plural(resources.gpus, "GPU"));
 }
 
@@ -52,7 +56,8 @@ class Explainer {
 
   Explanation explain() const {
     if (request_.node_count > compute_.compute.max_nodes)
-      return {fmt::format("wants {}, but compute '{}' now has at most {}", plural(request_.node_count, "node"), name(), compute_.compute.max_nodes),
+      return {fmt::format("wants {}, but compute '{}' now has at most {}", plural(request_.node_count, "node"), name(),
+                          compute_.compute.max_nodes),
               "when max_nodes of the compute is raised"};
     const int free_nodes = compute_.compute.max_nodes - compute_.nodes.busy_count();
     if (free_nodes < request_.node_count) return lacks_nodes(free_nodes);
@@ -79,25 +84,30 @@ class Explainer {
       if (std::exchange(last, run) != run) busy.push_back(state_.find_running(run)->request.run.value);
     std::string when = ends_that_help(
         state_, [&](const Running& running) { return running.request.compute == request_.compute; },
-        [&](const Running& running) { return (free_nodes += static_cast<int>(running.slices.size())) >= request_.node_count; });
-    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy with {})", plural(request_.node_count, "node"), name(),
-                        compute_.compute.max_nodes, compute_.nodes.busy_count(), names_of(busy)),
+        [&](const Running& running) {
+          return (free_nodes += static_cast<int>(running.slices.size())) >= request_.node_count;
+        });
+    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy with {})", plural(request_.node_count, "node"),
+                        name(), compute_.compute.max_nodes, compute_.nodes.busy_count(), names_of(busy)),
             when + after_others()};
   }
 
   Explanation lacks_room(const Resources& need) const {
     Resources room = state_.free();
-    std::string when = ends_that_help(state_, [](const Running&) { return true; },
-                                      [&](const Running& running) { return need.fits_in(room += held_by(running)); });
-    return {fmt::format("waits for room on the machine: it needs {}, and {} are free beside {}", amount(need), amount(state_.free()),
-                        plural(static_cast<std::int64_t>(state_.running_count()), "running run")),
-            when + after_others()};
+    std::string when = ends_that_help(
+        state_, [](const Running&) { return true; },
+        [&](const Running& running) { return need.fits_in(room += held_by(running)); });
+    return {
+        fmt::format("waits for room on the machine: it needs {}, and {} are free beside {}", amount(need),
+                    amount(state_.free()), plural(static_cast<std::int64_t>(state_.running_count()), "running run")),
+        when + after_others()};
   }
 
   // Everything it needs is free, but it is not its turn.
   Explanation behind() const {
     const RunNumber first = compute_.queue.begin()->number;
-    if (first == request_.number) return {"waits for its turn on the machine behind a run of another compute", "when that run has started"};
+    if (first == request_.number)
+      return {"waits for its turn on the machine behind a run of another compute", "when that run has started"};
     const std::string& head = state_.find_waiting(first)->run.value;
     return {fmt::format("run {} is ahead of it in the queue of compute '{}', and it must not be delayed", head, name()),
             fmt::format("when run {} has started{}", head, after_others())};

@@ -1,6 +1,6 @@
 // NodePool: the nodes of one compute target, by index: down, idle (up without work, since when) or busy with a run.
-// A node is a right to a slice of the machine; only a busy one holds its slice, so that an idle node of one target never
-// starves another. A plain value of the scheduler's state; every operation is O(log nodes).
+// A node is a right to a slice of the machine; only a busy one holds its slice, so that an idle node of one target
+// never starves another. A plain value of the scheduler's state; every operation is O(log nodes).
 #pragma once
 
 #include <map>

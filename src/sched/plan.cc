@@ -11,7 +11,8 @@ namespace {
 // Walks the waiting runs of all targets in the planner's order, a bounded number behind each head.
 class Planner {
  public:
-  Planner(const State& state, Time now) : state_(state), now_(now), free_(state.free()), next_gpu_(state.free_gpus().begin()) {}
+  Planner(const State& state, Time now)
+      : state_(state), now_(now), free_(state.free()), next_gpu_(state.free_gpus().begin()) {}
 
   Plan make() {
     for (const auto& [id, compute] : state_.computes()) lines_.push_back(Line(compute));
@@ -39,12 +40,17 @@ class Planner {
     bool blocked = false;  // its head waits
 
     explicit Line(const ComputeState& state)
-        : compute(&state), next(state.queue.begin()), next_idle(state.nodes.idle().begin()), next_down(state.nodes.down().begin()),
+        : compute(&state),
+          next(state.queue.begin()),
+          next_idle(state.nodes.idle().begin()),
+          next_down(state.nodes.down().begin()),
           free_nodes(std::min(state.nodes.free_count(), state.compute.max_nodes - state.nodes.busy_count())) {}
     bool low() const { return compute->compute.priority == model::VmPriority::low_priority; }
   };
 
-  bool can_start_any(const Line& line) const { return line.free_nodes > 0 && line.compute->node_resources().fits_in(free_); }
+  bool can_start_any(const Line& line) const {
+    return line.free_nodes > 0 && line.compute->node_resources().fits_in(free_);
+  }
 
   void push(std::size_t index) {
     const Line& line = lines_[index];
@@ -55,7 +61,8 @@ class Planner {
 
   void consider(Line& line) {
     const Request& request = *state_.find_waiting((line.next++)->number);
-    const bool fits = request.node_count <= line.free_nodes && (line.compute->node_resources() * request.node_count).fits_in(free_);
+    const bool fits =
+        request.node_count <= line.free_nodes && (line.compute->node_resources() * request.node_count).fits_in(free_);
     if (fits && delays_nobody(request)) return place(line, request);
     if (!line.blocked) block(line, request);
     --line.window;
@@ -100,9 +107,13 @@ class Planner {
     const int index = idle ? (line.next_idle++)->first : *line.next_down++;
     ++(idle ? line.idle_used : line.down_used);
     const model::NodeSize& size = line.compute->compute.node;
-    model::Slice slice{.node = rank, .node_name = node_name(line.compute->compute.id, index), .millicores = size.millicores,
-                       .memory_bytes = size.memory_bytes, .gpus = {}};
-    for (int i = 0; i < size.gpus; ++i) slice.gpus.push_back(state_.machine().gpus[static_cast<std::size_t>(*next_gpu_++)]);
+    model::Slice slice{.node = rank,
+                       .node_name = node_name(line.compute->compute.id, index),
+                       .millicores = size.millicores,
+                       .memory_bytes = size.memory_bytes,
+                       .gpus = {}};
+    for (int i = 0; i < size.gpus; ++i)
+      slice.gpus.push_back(state_.machine().gpus[static_cast<std::size_t>(*next_gpu_++)]);
     return slice;
   }
 
@@ -134,7 +145,8 @@ int leaving_nodes(const State& state, const ComputeState& compute) {
 bool Planner::preempt_for(const Line& line, const Request& head) {
   if (state_.preemptible().empty()) return false;
   // Room on the machine does not help a run that lacks nodes of its own target.
-  if (line.free_nodes < head.node_count && line.free_nodes + leaving_nodes(state_, *line.compute) < head.node_count) return false;
+  if (line.free_nodes < head.node_count && line.free_nodes + leaving_nodes(state_, *line.compute) < head.node_count)
+    return false;
   if (!coming_) {
     coming_ = free_;
     for (const auto& [end, number] : state_.ends())

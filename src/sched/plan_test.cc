@@ -22,14 +22,23 @@ model::Machine machine(std::int64_t cores, int gpus = 0) {
   return value;
 }
 
-Compute compute(std::string name, int max_nodes, std::int64_t cores = 1, VmPriority priority = VmPriority::dedicated, int gpus = 0) {
-  return {.id = {"ws", std::move(name)}, .node = {"size", cores * 1000, cores * kGib, gpus}, .min_nodes = 0, .max_nodes = max_nodes,
-          .idle = 120s, .priority = priority};
+Compute compute(std::string name, int max_nodes, std::int64_t cores = 1, VmPriority priority = VmPriority::dedicated,
+                int gpus = 0) {
+  return {.id = {"ws", std::move(name)},
+          .node = {"size", cores * 1000, cores * kGib, gpus},
+          .min_nodes = 0,
+          .max_nodes = max_nodes,
+          .idle = 120s,
+          .priority = priority};
 }
 
 Request request(RunNumber number, std::string compute, int nodes = 1, int priority = 0, base::Duration longest = 100s) {
-  return {.number = number, .run = {fmt::format("r{}", number)}, .compute = {"ws", std::move(compute)}, .node_count = nodes,
-          .priority = priority, .longest = longest};
+  return {.number = number,
+          .run = {fmt::format("r{}", number)},
+          .compute = {"ws", std::move(compute)},
+          .node_count = nodes,
+          .priority = priority,
+          .longest = longest};
 }
 
 // Plans and applies; the numbers of the runs that were placed, in order.
@@ -46,7 +55,8 @@ using Numbers = std::vector<RunNumber>;
 TEST(PlanOrder, IsPriorityThenSubmission) {
   State state(machine(8));
   state.put_compute(compute("c", 1));
-  for (auto [number, priority] : {std::pair{1, 0}, {2, 5}, {3, 5}, {4, 0}}) state.enqueue(request(number, "c", 1, priority));
+  for (auto [number, priority] : {std::pair{1, 0}, {2, 5}, {3, 5}, {4, 0}})
+    state.enqueue(request(number, "c", 1, priority));
   Numbers order;
   for (int i = 0; i < 4; ++i) {
     Numbers placed = step(state);
@@ -93,8 +103,8 @@ TEST(PlanBackfill, ALongRunStartsWhereTheHeadDoesNotNeedTheRoom) {
   state.put_compute(compute("b", 4, 1));
   state.enqueue(request(1, "a", 1));
   EXPECT_EQ(step(state), Numbers{1});
-  state.enqueue(request(2, "a", 2));                // waits for its target's second node, not for the machine
-  state.enqueue(request(3, "b", 4, 0, 1'000'000s)); // 4 + 4 cores: both fit beside each other
+  state.enqueue(request(2, "a", 2));                 // waits for its target's second node, not for the machine
+  state.enqueue(request(3, "b", 4, 0, 1'000'000s));  // 4 + 4 cores: both fit beside each other
   EXPECT_EQ(step(state), Numbers{3});
 }
 
@@ -104,7 +114,7 @@ TEST(PlanBackfill, ALongRunThatWouldTakeTheHeadsRoomWaits) {
   state.put_compute(compute("b", 4, 1));
   state.enqueue(request(1, "b", 1, 0, 50s));
   EXPECT_EQ(step(state), Numbers{1});
-  state.enqueue(request(2, "a"));                     // the whole machine
+  state.enqueue(request(2, "a"));  // the whole machine
   state.enqueue(request(3, "b", 1, 0, 1'000'000s));
   EXPECT_EQ(step(state), Numbers{});
   state.remove(1, kNow + 50s);
@@ -301,7 +311,9 @@ TEST(Explain, SaysWhatTheMachineLacks) {
   state.enqueue(request(3, "b"));
   step(state);
   auto why = explain(state, 3);
-  EXPECT_EQ(why->reason, "waits for room on the machine: it needs 4 cores and 4.0 GiB, and 1 cores and 1.0 GiB are free beside 2 running runs");
+  EXPECT_EQ(why->reason,
+            "waits for room on the machine: it needs 4 cores and 4.0 GiB, and 1 cores and 1.0 GiB are free beside 2 "
+            "running runs");
   EXPECT_EQ(why->would_start_when, "at the latest when runs r2 and r1 end");
   state.enqueue(request(4, "a", 1, 0, 101s));
   ASSERT_EQ(step(state), Numbers{});
@@ -360,7 +372,9 @@ TEST(PlanBackfill, NoHeadOfAnyTargetIsDelayedInRandomWorlds) {
   int backfilled = 0, heads = 0;
   for (unsigned seed = 0; seed < 600; ++seed) {
     std::mt19937 random(seed);
-    auto pick = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+    auto pick = [&](int low, int high) {
+      return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+    };
     State state(machine(pick(4, 12)));
     const int targets = pick(1, 3);
     for (int c = 0; c < targets; ++c) state.put_compute(compute(fmt::format("c{}", c), pick(1, 4), pick(1, 2)));
@@ -391,13 +405,18 @@ TEST(PlanBackfill, NoHeadOfAnyTargetIsDelayedInRandomWorlds) {
       std::set<ComputeId> seen;
       for (const auto& [key, wanting] : order) {
         if (placed.contains(key.number)) {
-          if (seen.empty()) without.push_back({now, now + wanting->longest, wanting});
-          else ++backfilled;
+          if (seen.empty())
+            without.push_back({now, now + wanting->longest, wanting});
+          else
+            ++backfilled;
         } else if (seen.insert(wanting->compute).second) {
           ++heads;
           // Only the first head is sure to be unaffected by other heads; for the rest the reservations before it count.
-          Time promised = sim::plain_earliest(state, without, *wanting, now), kept = sim::plain_earliest(state, with, *wanting, now);
-          if (seen.size() == 1) { EXPECT_EQ(promised, kept) << "seed " << seed << " run " << number; }
+          Time promised = sim::plain_earliest(state, without, *wanting, now),
+               kept = sim::plain_earliest(state, with, *wanting, now);
+          if (seen.size() == 1) {
+            EXPECT_EQ(promised, kept) << "seed " << seed << " run " << number;
+          }
           EXPECT_LT(kept, Time::max());
           with.push_back({kept, kept + wanting->longest, wanting});
         }

@@ -1,6 +1,6 @@
 // StepFunction: how much of something is free from now on, as a step function of time. The planner keeps one for the
-// machine and one for the nodes of each compute, and asks when a run could start at the earliest without taking what was
-// promised to another one.
+// machine and one for the nodes of each compute, and asks when a run could start at the earliest without taking what
+// was promised to another one.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,10 @@ class StepFunction {
   void grow(Time when, const Amount& amount) {
     Amount level = steps_.back().second;
     level += amount;
-    if (steps_.back().first >= when) steps_.back().second = level;
-    else steps_.emplace_back(when, level);
+    if (steps_.back().first >= when)
+      steps_.back().second = level;
+    else
+      steps_.emplace_back(when, level);
   }
 
   // `amount` is taken during [from, to).

@@ -9,7 +9,8 @@ namespace {
 // The index in a node's name; a slice always carries a name that node_name() made.
 int node_index(const model::Slice& slice) {
   const std::size_t slash = slice.node_name.rfind('/');
-  auto index = slash == std::string::npos ? std::nullopt : base::parse_u64(std::string_view(slice.node_name).substr(slash + 1));
+  auto index =
+      slash == std::string::npos ? std::nullopt : base::parse_u64(std::string_view(slice.node_name).substr(slash + 1));
   LATHE_CHECK(index, "'{}' is not the name of a node", slice.node_name);
   return static_cast<int>(*index);
 }
@@ -37,8 +38,10 @@ void State::put_compute(const Compute& compute) {
   state.nodes.set_limit(compute.max_nodes);
   for (const auto& [index, run] : state.nodes.busy()) {
     const std::pair entry(running_.at(run).started, run);
-    if (is_low(state)) preemptible_.insert(entry);
-    else preemptible_.erase(entry);
+    if (is_low(state))
+      preemptible_.insert(entry);
+    else
+      preemptible_.erase(entry);
   }
 }
 
@@ -47,8 +50,8 @@ base::Result<void> State::remove_compute(const ComputeId& id) {
   if (found == computes_.end()) return base::fail(base::Code::not_found, "compute '{}' does not exist", id.name);
   const ComputeState& state = found->second;
   if (!state.queue.empty() || state.running > 0)
-    return base::fail(base::Error(base::Code::conflict, fmt::format("compute '{}' has {} running and {} waiting runs", id.name,
-                                                                    state.running, state.queue.size()))
+    return base::fail(base::Error(base::Code::conflict, fmt::format("compute '{}' has {} running and {} waiting runs",
+                                                                    id.name, state.running, state.queue.size()))
                           .hint("cancel them or wait for them, then delete it"));
   computes_.erase(found);
   return {};
@@ -61,7 +64,8 @@ ComputeState& State::compute(const ComputeId& id) {
 }
 
 void State::enqueue(const Request& request) {
-  LATHE_CHECK(!waiting_.contains(request.number) && !running_.contains(request.number), "run {} is already here", request.run.value);
+  LATHE_CHECK(!waiting_.contains(request.number) && !running_.contains(request.number), "run {} is already here",
+              request.run.value);
   compute(request.compute).queue.insert({request.priority, request.number});
   waiting_.emplace(request.number, request);
 }
@@ -69,7 +73,8 @@ void State::enqueue(const Request& request) {
 void State::start(const Request& request, const std::vector<model::Slice>& slices, Time started) {
   ComputeState& state = compute(request.compute);
   if (waiting_.erase(request.number) > 0) state.queue.erase({request.priority, request.number});
-  auto [at, fresh] = running_.emplace(request.number, Running{request, slices, started, started + request.longest, false});
+  auto [at, fresh] =
+      running_.emplace(request.number, Running{request, slices, started, started + request.longest, false});
   LATHE_CHECK(fresh, "run {} is already running", request.run.value);
   for (const auto& slice : slices) {
     state.nodes.take(node_index(slice), request.number);
@@ -164,7 +169,8 @@ Counts State::counts(const ComputeId& id) const {
     if (wanted >= state->compute.max_nodes) break;
     wanted += waiting_.at(key.number).node_count;
   }
-  counts.target = static_cast<int>(std::clamp<std::int64_t>(wanted, state->compute.min_nodes, state->compute.max_nodes));
+  counts.target =
+      static_cast<int>(std::clamp<std::int64_t>(wanted, state->compute.min_nodes, state->compute.max_nodes));
   return counts;
 }
 

@@ -1,6 +1,7 @@
-// State: what the scheduler knows: the machine, the compute targets with their nodes, the waiting runs in order, and the
-// running ones. Kept up to date event by event, each in O(log n); rebuilt from the database after a restart by the same
-// calls. Lives on the home thread; no locks, no clock. make_plan() reads it and changes nothing; apply() takes a plan over.
+// State: what the scheduler knows: the machine, the compute targets with their nodes, the waiting runs in order, and
+// the running ones. Kept up to date event by event, each in O(log n); rebuilt from the database after a restart by the
+// same calls. Lives on the home thread; no locks, no clock. make_plan() reads it and changes nothing; apply() takes a
+// plan over.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Running {
   Request request;
   std::vector<model::Slice> slices;
   Time started;
-  Time latest_end;        // by its own limit; shorter once it was asked to stop
+  Time latest_end;  // by its own limit; shorter once it was asked to stop
   bool stopping = false;
 };
 

@@ -45,19 +45,23 @@ base::Result<void> can_ever_run(const model::RunSpec& spec, const Compute& compu
   using base::Code;
   using base::Error;
   if (spec.node_count > compute.max_nodes)
-    return base::fail(Error(Code::invalid, fmt::format("the run wants {} nodes and compute '{}' has at most {}", spec.node_count,
-                                                       compute.id.name, compute.max_nodes))
-                          .field("node_count")
-                          .hint(fmt::format("use at most {} nodes, or raise max_nodes of the compute", compute.max_nodes)));
+    return base::fail(
+        Error(Code::invalid, fmt::format("the run wants {} nodes and compute '{}' has at most {}", spec.node_count,
+                                         compute.id.name, compute.max_nodes))
+            .field("node_count")
+            .hint(fmt::format("use at most {} nodes, or raise max_nodes of the compute", compute.max_nodes)));
   const Resources need = total_of(compute.node) * spec.node_count, there = total_of(machine);
   if (!need.fits_in(there))
-    return base::fail(Error(Code::invalid, fmt::format("{} node(s) of compute '{}' need {:.2f} cores, {} and {} GPUs; this machine has {:.2f}, {} and {}",
-                                                       spec.node_count, compute.id.name, static_cast<double>(need.millicores) / 1000,
-                                                       base::human_bytes(static_cast<std::uint64_t>(need.memory_bytes)), need.gpus,
-                                                       static_cast<double>(there.millicores) / 1000,
-                                                       base::human_bytes(static_cast<std::uint64_t>(there.memory_bytes)), there.gpus))
-                          .field("compute")
-                          .hint("use fewer nodes or a compute with a smaller vm_size"));
+    return base::fail(
+        Error(Code::invalid,
+              fmt::format(
+                  "{} node(s) of compute '{}' need {:.2f} cores, {} and {} GPUs; this machine has {:.2f}, {} and {}",
+                  spec.node_count, compute.id.name, static_cast<double>(need.millicores) / 1000,
+                  base::human_bytes(static_cast<std::uint64_t>(need.memory_bytes)), need.gpus,
+                  static_cast<double>(there.millicores) / 1000,
+                  base::human_bytes(static_cast<std::uint64_t>(there.memory_bytes)), there.gpus))
+            .field("compute")
+            .hint("use fewer nodes or a compute with a smaller vm_size"));
   return {};
 }
 

@@ -52,14 +52,14 @@ Task<Response> get_compute(Services& services, Request& request) {
 }
 
 Task<Response> list_computes(Services& services, Request& request) {
-  allow_query(request, {});
+  allow_query(request, {"limit", "cursor"});
   auto targets = co_await services.core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, request.params.at("workspace"));
     return db::computes::list(connection, request.params.at("workspace"));
   });
   json::array items;
   for (const auto& target : targets) items.push_back(show(services, target));
-  co_return list_response(std::move(items), std::nullopt);
+  co_return page_of(request, "computes", std::move(items));
 }
 
 Task<Response> delete_compute(Services& services, Request& request) {

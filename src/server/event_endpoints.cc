@@ -77,14 +77,14 @@ Task<Response> get_stream(Services& services, Request& request) {
 }
 
 Task<Response> list_run_events(Services& services, Request& request) {
-  allow_query(request, {});
+  allow_query(request, {"limit", "cursor"});
   auto events = co_await services.core.database.read([&](db::Connection& connection) {
     auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
     return db::events::list(connection, run.sequence);
   });
   json::array items;
   for (const auto& event : events) items.push_back(event_json(event));
-  co_return list_response(std::move(items), std::nullopt);
+  co_return page_of(request, "events of " + request.params.at("run"), std::move(items));
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ Task<Response> create_token(Services& services, Request& request) {
 }
 
 Task<Response> list_tokens(Services& services, Request& request) {
-  allow_query(request, {});
+  allow_query(request, {"limit", "cursor"});
   auto rows = co_await services.core.database.read([](db::Connection& connection) { return db::tokens::list(connection); });
   json::array items;
   for (const auto& row : rows) items.push_back(token_json(row));
-  co_return list_response(std::move(items), std::nullopt);
+  co_return page_of(request, "tokens", std::move(items));
 }
 
 Task<Response> revoke_token(Services& services, Request& request) {

@@ -88,12 +88,12 @@ void add_workspace_routes(net::Router& router, Services& services) {
   router.add({"GET", "/api/v1/server", "getServer", Permission::read,
               [&services](Request& request) { return get_server(services, request); }});
   router.add({"GET", "/api/v1/workspaces", "listWorkspaces", Permission::read, [&](Request& request) -> Task<Response> {
-    allow_query(request, {});
+    allow_query(request, {"limit", "cursor"});
     auto rows = co_await database.read([](db::Connection& connection) { return db::workspaces::list(connection); });
     json::array items;
     for (const auto& row : rows)
       if (request.principal.workspace.empty() || request.principal.workspace == row.name) items.push_back(workspace_json(row));
-    co_return list_response(std::move(items), std::nullopt);
+    co_return page_of(request, "workspaces", std::move(items));
   }});
   router.add({"PUT", "/api/v1/workspaces/{workspace}", "putWorkspace", Permission::write,
               [&services](Request& request) { return put_workspace(services, request); }});

@@ -26,7 +26,9 @@ bool lists_word(std::string_view list, std::string_view word, char separator) {
 // Controllers of a v2 folder can be given to its children only while it has no processes of its own; a service manager
 // that delegates has done it already.
 bool gives_memory(const fs::path& folder) {
-  auto given = [&] { return lists_word(read_small_file(folder / "cgroup.subtree_control").value_or(""), "memory", ' '); };
+  auto given = [&] {
+    return lists_word(read_small_file(folder / "cgroup.subtree_control").value_or(""), "memory", ' ');
+  };
   if (given()) return true;
   (void)write_small_file(folder / "cgroup.subtree_control", "+memory +cpu");
   return given();
@@ -34,7 +36,9 @@ bool gives_memory(const fs::path& folder) {
 
 // Our weight scale is a thousand per core; 100 is the kernel's default weight, 1024 its default of shares.
 std::int64_t weight_of(std::int64_t millicores) { return std::clamp<std::int64_t>(millicores / 10, 1, 10'000); }
-std::int64_t shares_of(std::int64_t millicores) { return std::clamp<std::int64_t>(millicores * 1024 / 1000, 2, 262'144); }
+std::int64_t shares_of(std::int64_t millicores) {
+  return std::clamp<std::int64_t>(millicores * 1024 / 1000, 2, 262'144);
+}
 
 }  // namespace
 
@@ -82,11 +86,13 @@ base::Result<void> Cgroup::enter(const fs::path& folder) {
   Fd procs(::open((folder / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   int error = errno;
   folders_.push_back({folder, std::move(procs)});
-  if (!folders_.back().procs) return base::fail(base::errno_error(error, fmt::format("opening the cgroup {}", folder.string())));
+  if (!folders_.back().procs)
+    return base::fail(base::errno_error(error, fmt::format("opening the cgroup {}", folder.string())));
   return {};
 }
 
-base::Result<Cgroup> Cgroup::create_unified(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
+base::Result<Cgroup> Cgroup::create_unified(const CgroupPlace& place, const std::string& name,
+                                            const CgroupLimits& limits) {
   // Below us when we may give controllers away, else beside us: where a service manager delegated our parent.
   for (const fs::path& parent : {place.unified, place.unified.parent_path()}) {
     if (!gives_memory(parent)) continue;
@@ -98,7 +104,8 @@ base::Result<Cgroup> Cgroup::create_unified(const CgroupPlace& place, const std:
       LATHE_TRY_VOID(write_small_file(folder / "memory.max", fmt::format("{}", limits.memory_bytes)));
       (void)write_small_file(folder / "memory.swap.max", "0");
     }
-    if (limits.millicores > 0) (void)write_small_file(folder / "cpu.weight", fmt::format("{}", weight_of(limits.millicores)));
+    if (limits.millicores > 0)
+      (void)write_small_file(folder / "cpu.weight", fmt::format("{}", weight_of(limits.millicores)));
     return group;
   }
   return base::fail(base::Error(base::Code::unsupported, "the memory controller is not delegated to this user")
@@ -131,7 +138,8 @@ std::vector<int> Cgroup::join_descriptors() const {
 
 bool Cgroup::out_of_memory() const {
   if (folders_.empty()) return false;
-  std::string events = read_small_file(folders_[0].path / (unified_ ? "memory.events" : "memory.oom_control")).value_or("");
+  std::string events =
+      read_small_file(folders_[0].path / (unified_ ? "memory.events" : "memory.oom_control")).value_or("");
   for (auto line : base::split(events, '\n'))
     if (line.starts_with("oom_kill ")) return base::parse_u64(line.substr(9)).value_or(0) > 0;
   return false;
@@ -148,7 +156,8 @@ void Cgroup::remove() {
   // The kernel lets go of a group a moment after its last process was reaped.
   for (auto& folder : folders_) {
     folder.procs.reset();
-    for (int tries = 0; ::rmdir(folder.path.c_str()) != 0 && errno == EBUSY && tries < 100; ++tries) ::poll(nullptr, 0, 1);
+    for (int tries = 0; ::rmdir(folder.path.c_str()) != 0 && errno == EBUSY && tries < 100; ++tries)
+      ::poll(nullptr, 0, 1);
   }
   folders_.clear();
 }

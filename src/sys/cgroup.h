@@ -22,8 +22,8 @@ struct CgroupLimits {
 
 // Where the hierarchies are and where this process stands in them.
 struct CgroupPlace {
-  std::filesystem::path unified;             // our folder in the v2 hierarchy; empty when there is none
-  std::filesystem::path memory_v1, cpu_v1;   // our folders in the v1 hierarchies
+  std::filesystem::path unified;            // our folder in the v2 hierarchy; empty when there is none
+  std::filesystem::path memory_v1, cpu_v1;  // our folders in the v1 hierarchies
 };
 // From the text of /proc/self/cgroup and /proc/self/mountinfo.
 CgroupPlace find_cgroup_place(std::string_view own_cgroups, std::string_view mounts);
@@ -51,7 +51,8 @@ class Cgroup {
  private:
   Cgroup() = default;
   base::Result<void> enter(const std::filesystem::path& folder);
-  static base::Result<Cgroup> create_unified(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
+  static base::Result<Cgroup> create_unified(const CgroupPlace& place, const std::string& name,
+                                             const CgroupLimits& limits);
   static base::Result<Cgroup> create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
 
   struct Folder {

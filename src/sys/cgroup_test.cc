@@ -20,7 +20,8 @@ TEST(CgroupPlace, FindsBothHierarchiesOfAHybridMachine) {
 }
 
 TEST(CgroupPlace, TakesTheRootOfABindMountOutOfThePath) {
-  auto place = find_cgroup_place("0::/docker/abc/x\n", "41 31 0:38 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  auto place =
+      find_cgroup_place("0::/docker/abc/x\n", "41 31 0:38 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   EXPECT_EQ("/sys/fs/cgroup/x", place.unified);
 }
 

@@ -134,7 +134,9 @@ class FileInventory : public GpuInventory {
 class NoGpus : public GpuInventory {
  public:
   std::vector<GpuDevice> devices() override { return {}; }
-  base::Result<GpuUse> use(const std::string& uuid) override { return base::fail(base::Code::not_found, "no GPU {}", uuid); }
+  base::Result<GpuUse> use(const std::string& uuid) override {
+    return base::fail(base::Code::not_found, "no GPU {}", uuid);
+  }
 };
 
 }  // namespace

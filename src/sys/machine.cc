@@ -63,10 +63,12 @@ MachineInfo read_machine() {
   info.millicores = lesser_limit(info.millicores, smallest_upwards(place.unified, quota_v2));
   info.millicores = lesser_limit(info.millicores, smallest_upwards(place.cpu_v1, quota_v1));
   info.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  info.memory_bytes = lesser_limit(info.memory_bytes,
-                                   smallest_upwards(place.unified, [](const fs::path& f) { return number_in(f / "memory.max"); }));
-  info.memory_bytes = lesser_limit(
-      info.memory_bytes, smallest_upwards(place.memory_v1, [](const fs::path& f) { return number_in(f / "memory.limit_in_bytes"); }));
+  info.memory_bytes =
+      lesser_limit(info.memory_bytes,
+                   smallest_upwards(place.unified, [](const fs::path& f) { return number_in(f / "memory.max"); }));
+  info.memory_bytes = lesser_limit(info.memory_bytes, smallest_upwards(place.memory_v1, [](const fs::path& f) {
+                                     return number_in(f / "memory.limit_in_bytes");
+                                   }));
   return info;
 }
 

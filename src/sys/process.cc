@@ -43,10 +43,12 @@ int run_child(void* argument) {
   if (::getppid() != launch.parent) _exit(127);  // the parent died before the line above
   for (int group : request.cgroups)
     if (::write(group, "0", 1) != 1) return give_up(launch, "joining its cgroup");
-  if (!request.directory.empty() && ::chdir(request.directory.c_str()) != 0) return give_up(launch, "entering its folder");
+  if (!request.directory.empty() && ::chdir(request.directory.c_str()) != 0)
+    return give_up(launch, "entering its folder");
   const int sources[] = {request.input, request.output, request.error};
   for (int target = 0; target < 3; ++target)
-    if (::dup2(sources[target] < 0 ? launch.null_fd : sources[target], target) < 0) return give_up(launch, "connecting its output");
+    if (::dup2(sources[target] < 0 ? launch.null_fd : sources[target], target) < 0)
+      return give_up(launch, "connecting its output");
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   sigset_t none;
   sigemptyset(&none);
@@ -78,7 +80,8 @@ base::Result<Child> spawn(const SpawnRequest& request) {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a handler must not run in the child on our memory
   int pidfd = -1;
-  int pid = ::clone(run_child, stack.get() + kStackBytes, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &launch, &pidfd);
+  int pid =
+      ::clone(run_child, stack.get() + kStackBytes, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &launch, &pidfd);
   int clone_error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return base::fail(base::errno_error(clone_error, "starting a process"));

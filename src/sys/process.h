@@ -14,11 +14,11 @@
 namespace lathe::sys {
 
 struct SpawnRequest {
-  std::vector<std::string> argv;  // argv[0] is the path of the program: nothing is searched for
-  std::vector<std::string> environment;  // "NAME=value"
-  std::string directory;                 // where the program starts; empty: here
+  std::vector<std::string> argv;            // argv[0] is the path of the program: nothing is searched for
+  std::vector<std::string> environment;     // "NAME=value"
+  std::string directory;                    // where the program starts; empty: here
   int input = -1, output = -1, error = -1;  // -1: /dev/null
-  std::vector<int> cgroups;  // open cgroup.procs files of the groups to join before the program starts
+  std::vector<int> cgroups;                 // open cgroup.procs files of the groups to join before the program starts
 };
 
 struct Child {

@@ -95,7 +95,8 @@ TEST(ProcessTree, KillsADaemonThatDoubleForkedIntoItsOwnSession) {
     if (descendants(::getpid()).empty()) ::_exit(5);
     if (kill_own_descendants(std::chrono::seconds(10)) != 0) ::_exit(6);
     pipe.write.reset();
-    while (::read(pipe.read.get(), &byte, 1) > 0) {}  // end of file: nobody holds the pipe any more
+    while (::read(pipe.read.get(), &byte, 1) > 0) {
+    }  // end of file: nobody holds the pipe any more
     ::_exit(descendants(::getpid()).empty() ? 0 : 7);
   }
   EXPECT_EQ(0, WEXITSTATUS(wait_status(tester)));

@@ -81,7 +81,8 @@ base::Result<void> become_subreaper() {
 }
 
 std::vector<pid_t> descendants(pid_t root) {
-  static const bool has_children_files = ::access(fmt::format("/proc/{0}/task/{0}/children", ::getpid()).c_str(), R_OK) == 0;
+  static const bool has_children_files =
+      ::access(fmt::format("/proc/{0}/task/{0}/children", ::getpid()).c_str(), R_OK) == 0;
   if (!has_children_files) return descendants_by_scan(root);
   std::vector<pid_t> out;
   append_children(root, out);

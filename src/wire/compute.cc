@@ -8,7 +8,8 @@ namespace lathe::wire {
 
 namespace json = boost::json;
 
-base::Result<model::ComputeTarget> parse_compute(std::string_view body, std::string_view workspace, std::string_view name) {
+base::Result<model::ComputeTarget> parse_compute(std::string_view body, std::string_view workspace,
+                                                 std::string_view name) {
   LATHE_TRY(json::value value, parse_json(body, 64 * 1024));
   model::ComputeTarget target;
   target.workspace = workspace;
@@ -38,7 +39,9 @@ json::object compute_json(const ComputeView& view) {
           {"priority", model::vm_priority_name(target.priority)},
           {"created", base::format_utc(target.created)},
           {"node",
-           {{"cores", static_cast<double>(size.millicores) / 1000}, {"memory_bytes", size.memory_bytes}, {"gpus", size.gpus}}},
+           {{"cores", static_cast<double>(size.millicores) / 1000},
+            {"memory_bytes", size.memory_bytes},
+            {"gpus", size.gpus}}},
           {"notes", json::array(view.fitted.notes.begin(), view.fitted.notes.end())},
           {"nodes",
            {{"idle", view.nodes.idle},

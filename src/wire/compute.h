@@ -10,7 +10,8 @@
 namespace lathe::wire {
 
 // PUT …/computes/{name}: the names come from the path. Strict; what comes back passed validate_compute.
-base::Result<model::ComputeTarget> parse_compute(std::string_view body, std::string_view workspace, std::string_view name);
+base::Result<model::ComputeTarget> parse_compute(std::string_view body, std::string_view workspace,
+                                                 std::string_view name);
 
 // How many nodes of a target there are, by what they do.
 struct NodeCounts {
@@ -18,7 +19,7 @@ struct NodeCounts {
   int running = 0;
   int leaving = 0;  // a preemption or cancel is under way
   int current = 0;
-  int target = 0;   // what the queue calls for, within min and max
+  int target = 0;  // what the queue calls for, within min and max
 };
 
 struct ComputeView {

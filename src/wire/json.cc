@@ -25,16 +25,22 @@ std::string shown(const json::value& value) {
 std::optional<std::int64_t> whole_number(const json::value& value) {
   if (value.is_int64()) return value.get_int64();
   // 3.0 is the whole number 3 (JSON has one number type); beyond 2^53 a double no longer says which number was meant.
-  if (value.is_double() && std::abs(value.get_double()) <= 9007199254740992.0 && std::trunc(value.get_double()) == value.get_double())
+  if (value.is_double() && std::abs(value.get_double()) <= 9007199254740992.0 &&
+      std::trunc(value.get_double()) == value.get_double())
     return static_cast<std::int64_t>(value.get_double());
   return std::nullopt;
 }
 
 }  // namespace
 
-Fields::Fields(const json::value& value, Unknown unknown, std::string path) : unknown_(unknown), path_(std::move(path)) {
-  if (value.is_object()) object_ = &value.get_object();
-  else keep(Error(Code::invalid, fmt::format("{} is {}; an object is expected", path_.empty() ? "the body" : path_, shown(value))).field(path_));
+Fields::Fields(const json::value& value, Unknown unknown, std::string path)
+    : unknown_(unknown), path_(std::move(path)) {
+  if (value.is_object())
+    object_ = &value.get_object();
+  else
+    keep(Error(Code::invalid,
+               fmt::format("{} is {}; an object is expected", path_.empty() ? "the body" : path_, shown(value)))
+             .field(path_));
 }
 
 std::string Fields::full_name(std::string_view key) const {
@@ -66,7 +72,9 @@ const json::value* Fields::find(std::string_view key) {
 
 Fields& Fields::need(std::string_view key) {
   if (!has(key))
-    keep(Error(Code::invalid, fmt::format("{} is missing", full_name(key))).field(full_name(key)).hint("this field must be given"));
+    keep(Error(Code::invalid, fmt::format("{} is missing", full_name(key)))
+             .field(full_name(key))
+             .hint("this field must be given"));
   return *this;
 }
 
@@ -78,40 +86,50 @@ Fields& Fields::ignore(std::string_view key) {
 Fields& Fields::text(std::string_view key, std::string& out) {
   const json::value* value = find(key);
   if (!value) return *this;
-  if (value->is_string()) out = view(value->get_string());
-  else refuse(key, "a string");
+  if (value->is_string())
+    out = view(value->get_string());
+  else
+    refuse(key, "a string");
   return *this;
 }
 
 Fields& Fields::integer(std::string_view key, std::int64_t& out) {
   const json::value* value = find(key);
   if (!value) return *this;
-  if (auto whole = whole_number(*value)) out = *whole;
-  else refuse(key, "a whole number");
+  if (auto whole = whole_number(*value))
+    out = *whole;
+  else
+    refuse(key, "a whole number");
   return *this;
 }
 
 Fields& Fields::integer(std::string_view key, int& out) {
   std::int64_t wide = out;
   integer(key, wide);
-  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) refuse(key, "a whole number of 32 bits");
-  else out = static_cast<int>(wide);
+  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max())
+    refuse(key, "a whole number of 32 bits");
+  else
+    out = static_cast<int>(wide);
   return *this;
 }
 
 Fields& Fields::number(std::string_view key, double& out) {
   const json::value* value = find(key);
   if (!value) return *this;
-  if (value->is_number()) out = value->to_number<double>();
-  else refuse(key, "a number");
+  if (value->is_number())
+    out = value->to_number<double>();
+  else
+    refuse(key, "a number");
   return *this;
 }
 
 Fields& Fields::boolean(std::string_view key, bool& out) {
   const json::value* value = find(key);
   if (!value) return *this;
-  if (value->is_bool()) out = value->get_bool();
-  else refuse(key, "true or false");
+  if (value->is_bool())
+    out = value->get_bool();
+  else
+    refuse(key, "true or false");
   return *this;
 }
 
@@ -133,7 +151,8 @@ Fields& Fields::text_map(std::string_view key, std::map<std::string, std::string
   if (!value->is_object()) return refuse(key, "an object of strings"), *this;
   out.clear();
   for (const auto& [name, element] : value->get_object()) {
-    if (!element.is_string()) return refuse(key, fmt::format("an object of strings ('{}' is not one)", base::printable(name, 80))), *this;
+    if (!element.is_string())
+      return refuse(key, fmt::format("an object of strings ('{}' is not one)", base::printable(name, 80))), *this;
     out.emplace(name, view(element.get_string()));
   }
   return *this;
@@ -142,9 +161,12 @@ Fields& Fields::text_map(std::string_view key, std::map<std::string, std::string
 Fields& Fields::digest(std::string_view key, std::optional<base::Digest>& out) {
   const json::value* value = find(key);
   if (!value) return *this;
-  auto parsed = value->is_string() ? base::Digest::parse(view(value->get_string())) : base::fail(Code::invalid, "not a string");
-  if (parsed) out = *parsed;
-  else refuse(key, "a SHA-256 digest of 64 lower-case hex characters");
+  auto parsed =
+      value->is_string() ? base::Digest::parse(view(value->get_string())) : base::fail(Code::invalid, "not a string");
+  if (parsed)
+    out = *parsed;
+  else
+    refuse(key, "a SHA-256 digest of 64 lower-case hex characters");
   return *this;
 }
 
@@ -152,8 +174,10 @@ Fields& Fields::time(std::string_view key, base::UtcTime& out) {
   const json::value* value = find(key);
   if (!value) return *this;
   auto parsed = value->is_string() ? base::parse_utc(view(value->get_string())) : std::nullopt;
-  if (parsed) out = *parsed;
-  else refuse(key, "a time like 2026-02-19T19:09:19.200602Z");
+  if (parsed)
+    out = *parsed;
+  else
+    refuse(key, "a time like 2026-02-19T19:09:19.200602Z");
   return *this;
 }
 
@@ -206,10 +230,16 @@ Error decode_error(std::string_view body, int http_status) {
   std::string code, message, hint, field;
   if (auto value = parse_json(body); value && value->is_object()) {
     Fields fields(*value, Unknown::pass);
-    fields.need("code").need("message").text("code", code).text("message", message).text("hint", hint).text("field", field);
+    fields.need("code")
+        .need("message")
+        .text("code", code)
+        .text("message", message)
+        .text("hint", hint)
+        .text("field", field);
     if (fields.finish()) return Error(base::code_from_name(code), message).hint(hint).field(field);
   }
-  return Error(base::code_from_http_status(http_status), fmt::format("the server answered {}: {}", http_status, base::printable(base::trim(body))));
+  return Error(base::code_from_http_status(http_status),
+               fmt::format("the server answered {}: {}", http_status, base::printable(base::trim(body))));
 }
 
 }  // namespace lathe::wire

@@ -59,8 +59,10 @@ class Fields {
     std::string name;
     if (!has(key)) return ignore(key);
     text(key, name);
-    if (auto value = convert(name)) out = *value;
-    else refuse(key, words);
+    if (auto value = convert(name))
+      out = *value;
+    else
+      refuse(key, words);
     return *this;
   }
   // A nested object, and the objects of an array.

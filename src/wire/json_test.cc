@@ -15,15 +15,16 @@ std::string parse_problem(std::string_view text) {
 }
 
 TEST(ParseJson, ReadsWhatIsValid) {
-  for (std::string_view good : {"{}", " [1, 2.5, \"x\", null, true] ", "\"\\u00e9\"", "7", "{\"a\":{\"a\":1}}", "{\"\":1}"})
+  for (std::string_view good :
+       {"{}", " [1, 2.5, \"x\", null, true] ", "\"\\u00e9\"", "7", "{\"a\":{\"a\":1}}", "{\"\":1}"})
     EXPECT_EQ(parse_problem(good), "") << good;
   EXPECT_EQ(to_text(*parse_json("{\"b\":[1,{\"a\":\"\\u00e9\"}],\"c\":18446744073709551615}")),
             "{\"b\":[1,{\"a\":\"é\"}],\"c\":18446744073709551615}");
 }
 
 TEST(ParseJson, RefusesWhatIsNot) {
-  for (std::string_view bad : {"", " ", "{", "{}}", "{} {}", "[1,]", "{'a':1}", "{\"a\":1,}", "nul", "\"\xff\"", "// x\n1", "NaN",
-                               "\"\\ud800\"", "01", "\"a\nb\""})
+  for (std::string_view bad : {"", " ", "{", "{}}", "{} {}", "[1,]", "{'a':1}", "{\"a\":1,}", "nul", "\"\xff\"",
+                               "// x\n1", "NaN", "\"\\ud800\"", "01", "\"a\nb\""})
     EXPECT_NE(parse_problem(bad), "") << bad;
   EXPECT_FALSE(parse_json(std::string_view("1\0", 2)));
 }
@@ -38,14 +39,16 @@ TEST(ParseJson, RefusesAKeyThatIsThereTwice) {
 
 TEST(ParseJson, IsBoundedInDepthAndSize) {
   EXPECT_TRUE(parse_json(std::string(60, '[') + std::string(60, ']')));
-  EXPECT_EQ(parse_problem(std::string(65, '[') + std::string(65, ']')).find("nested too deeply") != std::string::npos, true);
+  EXPECT_EQ(parse_problem(std::string(65, '[') + std::string(65, ']')).find("nested too deeply") != std::string::npos,
+            true);
   EXPECT_NE(parse_problem(std::string(1'000'000, '[')), "");
   auto large = parse_json("\"" + std::string(100, 'x') + "\"", 50);
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code(), Code::too_large);
 }
 
-base::Result<void> read(std::string_view text, const std::function<void(Fields&)>& use, Unknown unknown = Unknown::refuse) {
+base::Result<void> read(std::string_view text, const std::function<void(Fields&)>& use,
+                        Unknown unknown = Unknown::refuse) {
   LATHE_TRY(auto value, parse_json(text));
   Fields fields(value, unknown);
   use(fields);
@@ -56,7 +59,8 @@ TEST(Fields, KeepTheirTargetsWhenAbsentOrNull) {
   std::string text = "before";
   int number = 7;
   std::optional<base::Digest> digest;
-  ASSERT_TRUE(read("{\"text\":null}", [&](Fields& f) { f.text("text", text).integer("number", number).digest("d", digest); }));
+  ASSERT_TRUE(
+      read("{\"text\":null}", [&](Fields& f) { f.text("text", text).integer("number", number).digest("d", digest); }));
   EXPECT_EQ(text, "before");
   EXPECT_EQ(number, 7);
   EXPECT_FALSE(digest);
@@ -93,11 +97,18 @@ TEST(Fields, ReadEveryKind) {
   std::map<std::string, std::string> map;
   std::optional<base::UtcTime> time;
   std::vector<int> numbers;
-  auto result = read("{\"n\":1,\"f\":true,\"w\":3.0,\"t\":[\"a\",\"b\"],\"m\":{\"k\":\"v\"},\"at\":\"2019-02-19T19:09:19Z\",\"o\":[{\"x\":1},{\"x\":2}]}",
-                     [&](Fields& f) {
-                       f.number("n", number).boolean("f", flag).integer("w", wide).texts("t", texts).text_map("m", map).time("at", time);
-                       f.objects("o", [&](Fields& nested) { nested.need("x").integer("x", numbers.emplace_back()); });
-                     });
+  auto result = read(
+      "{\"n\":1,\"f\":true,\"w\":3.0,\"t\":[\"a\",\"b\"],\"m\":{\"k\":\"v\"},\"at\":\"2019-02-19T19:09:19Z\",\"o\":[{"
+      "\"x\":1},{\"x\":2}]}",
+      [&](Fields& f) {
+        f.number("n", number)
+            .boolean("f", flag)
+            .integer("w", wide)
+            .texts("t", texts)
+            .text_map("m", map)
+            .time("at", time);
+        f.objects("o", [&](Fields& nested) { nested.need("x").integer("x", numbers.emplace_back()); });
+      });
   ASSERT_TRUE(result) << result.error().message();
   EXPECT_EQ(number, 1);
   EXPECT_TRUE(flag);
@@ -119,7 +130,8 @@ TEST(Fields, RefuseNumbersThatDoNotFit) {
 }
 
 TEST(Fields, AnythingButAnObjectIsRefused) {
-  for (std::string_view text : {"1", "[]", "\"x\"", "null"}) EXPECT_FALSE(read(text, [](Fields& f) { f.need("x"); })) << text;
+  for (std::string_view text : {"1", "[]", "\"x\"", "null"})
+    EXPECT_FALSE(read(text, [](Fields& f) { f.need("x"); })) << text;
   EXPECT_EQ(read("{\"o\":[1]}", [](Fields& f) { f.objects("o", [](Fields&) {}); }).error().field(), "o[0]");
 }
 

@@ -17,24 +17,25 @@ json::array texts_json(const std::vector<std::string>& texts) { return json::arr
 std::string encode_order(const RunnerOrder& order) {
   json::object variables;
   for (const auto& [name, value] : order.environment.variables) variables.emplace(name, value);
-  json::object out{{"run", order.run.value},
-                   {"attempt", order.attempt},
-                   {"node", order.node},
-                   {"node_count", order.node_count},
-                   {"workspace", order.workspace},
-                   {"experiment", order.experiment},
-                   {"subscription_id", order.subscription_id},
-                   {"resource_group", order.resource_group},
-                   {"script", order.command.script},
-                   {"command", texts_json(order.command.command)},
-                   {"arguments", texts_json(order.command.arguments)},
-                   {"environment", {{"interpreter", order.environment.interpreter}, {"variables", std::move(variables)}}},
-                   {"slice", slice_json(order.slice)},
-                   {"max_run_duration_seconds", order.max_run_duration_seconds},
-                   {"grace_seconds", order.grace_seconds},
-                   {"log_name", order.log_name},
-                   {"segment_bytes", order.segment_bytes},
-                   {"enforce_memory", order.enforce_memory}};
+  json::object out{
+      {"run", order.run.value},
+      {"attempt", order.attempt},
+      {"node", order.node},
+      {"node_count", order.node_count},
+      {"workspace", order.workspace},
+      {"experiment", order.experiment},
+      {"subscription_id", order.subscription_id},
+      {"resource_group", order.resource_group},
+      {"script", order.command.script},
+      {"command", texts_json(order.command.command)},
+      {"arguments", texts_json(order.command.arguments)},
+      {"environment", {{"interpreter", order.environment.interpreter}, {"variables", std::move(variables)}}},
+      {"slice", slice_json(order.slice)},
+      {"max_run_duration_seconds", order.max_run_duration_seconds},
+      {"grace_seconds", order.grace_seconds},
+      {"log_name", order.log_name},
+      {"segment_bytes", order.segment_bytes},
+      {"enforce_memory", order.enforce_memory}};
   out["snapshot"] = order.snapshot ? json::value(order.snapshot->hex()) : json::value(nullptr);
   out["token_expiry"] = order.token_expiry ? json::value(base::format_utc(*order.token_expiry)) : json::value(nullptr);
   return json::serialize(out);
@@ -58,7 +59,8 @@ base::Result<RunnerOrder> decode_order(std::string_view text) {
       .texts("arguments", order.command.arguments)
       .object("environment",
               [&](Fields& nested) {
-                nested.text("interpreter", order.environment.interpreter).text_map("variables", order.environment.variables);
+                nested.text("interpreter", order.environment.interpreter)
+                    .text_map("variables", order.environment.variables);
               })
       .digest("snapshot", order.snapshot)
       .object("slice", [&](Fields& nested) { read_slice(nested, order.slice); })

@@ -32,7 +32,9 @@ struct Builder {
   bool on_object_end(std::size_t n, error_code&) { return keys.pop_back(), stack.push_object(n), true; }
   bool on_array_begin(error_code&) { return true; }
   bool on_array_end(std::size_t n, error_code&) { return stack.push_array(n), true; }
-  bool on_key_part(string_view part, std::size_t, error_code&) { return key.append(part), stack.push_chars(part), true; }
+  bool on_key_part(string_view part, std::size_t, error_code&) {
+    return key.append(part), stack.push_chars(part), true;
+  }
   bool on_key(string_view part, std::size_t, error_code& error) {
     key.append(part);
     stack.push_key(part);
@@ -61,8 +63,8 @@ std::string_view why(const error_code& error) {
   if (error == json::error::incomplete) return "it ends too early";
   if (error == json::error::illegal_leading_surrogate || error == json::error::illegal_trailing_surrogate)
     return "it has half of a surrogate pair";
-  if (error == json::error::array_too_large || error == json::error::object_too_large || error == json::error::key_too_large ||
-      error == json::error::string_too_large)
+  if (error == json::error::array_too_large || error == json::error::object_too_large ||
+      error == json::error::key_too_large || error == json::error::string_too_large)
     return "a part of it is too large";
   return "it is not valid JSON in UTF-8";
 }
@@ -71,7 +73,8 @@ std::string_view why(const error_code& error) {
 
 base::Result<json::value> parse_json(std::string_view text, std::size_t max_bytes) {
   if (text.size() > max_bytes)
-    return base::fail(base::Error(base::Code::too_large, fmt::format("the JSON has {} bytes; at most {} are allowed", text.size(), max_bytes))
+    return base::fail(base::Error(base::Code::too_large,
+                                  fmt::format("the JSON has {} bytes; at most {} are allowed", text.size(), max_bytes))
                           .hint("send less at once"));
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
@@ -81,14 +84,16 @@ base::Result<json::value> parse_json(std::string_view text, std::size_t max_byte
   const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
   Builder& builder = parser.handler();
   if (builder.duplicate)
-    return base::fail(base::Error(base::Code::invalid, fmt::format("the field '{}' is there twice", base::printable(*builder.duplicate, 80)))
+    return base::fail(base::Error(base::Code::invalid,
+                                  fmt::format("the field '{}' is there twice", base::printable(*builder.duplicate, 80)))
                           .field(base::printable(*builder.duplicate, 80))
                           .hint("give every field once"));
   const bool extra = !error && used < text.size() && !base::trim(text.substr(used)).empty();
   if (error || extra)
-    return base::fail(base::Error(base::Code::invalid, fmt::format("the body cannot be read as JSON at byte {}: {}", used,
-                                                                   extra ? "something follows the value" : why(error)))
-                          .hint("send one JSON value in UTF-8"));
+    return base::fail(
+        base::Error(base::Code::invalid, fmt::format("the body cannot be read as JSON at byte {}: {}", used,
+                                                     extra ? "something follows the value" : why(error)))
+            .hint("send one JSON value in UTF-8"));
   return builder.stack.release();
 }
 

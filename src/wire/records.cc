@@ -55,7 +55,8 @@ json::object exit_json(const model::ExitRecord& exit) {
 void read_exit(Fields& fields, model::ExitRecord& exit) {
   fields.need("reason")
       .word("reason", exit.reason, model::end_reason_from_name,
-            "one of exited, signaled, out-of-memory, timed-out, canceled, preempted, node-lost, start-failed, prepare-failed")
+            "one of exited, signaled, out-of-memory, timed-out, canceled, preempted, node-lost, start-failed, "
+            "prepare-failed")
       .integer("exit_code", exit.exit_code)
       .integer("signal", exit.signal)
       .text("message", exit.message)
@@ -83,7 +84,9 @@ void read_slice(Fields& fields, model::Slice& slice) {
 std::string encode_usage(const model::Usage& usage) { return json::serialize(usage_json(usage)); }
 base::Result<model::Usage> decode_usage(std::string_view text) { return decode<model::Usage>(text, read_usage); }
 std::string encode_exit(const model::ExitRecord& exit) { return json::serialize(exit_json(exit)); }
-base::Result<model::ExitRecord> decode_exit(std::string_view text) { return decode<model::ExitRecord>(text, read_exit); }
+base::Result<model::ExitRecord> decode_exit(std::string_view text) {
+  return decode<model::ExitRecord>(text, read_exit);
+}
 
 std::string encode_slices(const std::vector<model::Slice>& slices) {
   json::array out;
@@ -101,7 +104,9 @@ base::Result<std::vector<model::Slice>> decode_slices(std::string_view text) {
   return slices;
 }
 
-std::string encode_texts(const std::vector<std::string>& texts) { return json::serialize(json::array(texts.begin(), texts.end())); }
+std::string encode_texts(const std::vector<std::string>& texts) {
+  return json::serialize(json::array(texts.begin(), texts.end()));
+}
 
 base::Result<std::vector<std::string>> decode_texts(std::string_view text) {
   LATHE_TRY(json::value list, parse_json(text));

@@ -30,10 +30,11 @@ void read_spec(Fields& fields, RunSpec& spec) {
       .text("script", spec.command.script)
       .texts("command", spec.command.command)
       .texts("arguments", spec.command.arguments)
-      .object("environment",
-              [&](Fields& nested) {
-                nested.text("interpreter", spec.environment.interpreter).text_map("variables", spec.environment.variables);
-              })
+      .object(
+          "environment",
+          [&](Fields& nested) {
+            nested.text("interpreter", spec.environment.interpreter).text_map("variables", spec.environment.variables);
+          })
       .digest("snapshot", spec.snapshot)
       .text("compute", spec.compute)
       .integer("node_count", spec.node_count)
@@ -55,7 +56,8 @@ json::object spec_json(const RunSpec& spec) {
   out["command"] = texts_json(spec.command.command);
   out["compute"] = spec.compute;
   out["display_name"] = spec.display_name;
-  out["environment"] = {{"interpreter", spec.environment.interpreter}, {"variables", map_json(spec.environment.variables)}};
+  out["environment"] = {{"interpreter", spec.environment.interpreter},
+                        {"variables", map_json(spec.environment.variables)}};
   out["experiment"] = spec.experiment;
   out["grace_seconds"] = spec.grace_seconds;
   out["max_run_duration_seconds"] = spec.max_run_duration_seconds;
@@ -114,7 +116,8 @@ json::object attempt_json(const model::AttemptRecord& attempt) {
                    {"stop_asked", model::end_reason_name(attempt.stop_reason)}};
   const bool over = attempt.ended.has_value();
   out["reason"] = over ? json::value(model::end_reason_name(attempt.exit.reason)) : json::value(nullptr);
-  out["exit_code"] = over && attempt.exit.reason == model::EndReason::exited ? json::value(attempt.exit.exit_code) : json::value(nullptr);
+  out["exit_code"] = over && attempt.exit.reason == model::EndReason::exited ? json::value(attempt.exit.exit_code)
+                                                                             : json::value(nullptr);
   out["signal"] = over && attempt.exit.signal != 0 ? json::value(attempt.exit.signal) : json::value(nullptr);
   out["message"] = attempt.exit.message;
   return out;
@@ -132,11 +135,13 @@ json::object run_json(const RunView& view) {
   out["created"] = base::format_utc(run.created);
   out["started"] = time_json(run.started);
   out["ended"] = time_json(run.ended);
-  out["error"] = run.error ? json::value{{"code", run.error->code}, {"message", run.error->message}} : json::value(nullptr);
+  out["error"] =
+      run.error ? json::value{{"code", run.error->code}, {"message", run.error->message}} : json::value(nullptr);
   out["notes"] = texts_json(run.notes);
   out["usage"] = usage_json(run.usage);
-  out["waiting"] = view.waiting ? json::value{{"reason", view.waiting->reason}, {"would_start_when", view.waiting->would_start_when}}
-                                : json::value(nullptr);
+  out["waiting"] =
+      view.waiting ? json::value{{"reason", view.waiting->reason}, {"would_start_when", view.waiting->would_start_when}}
+                   : json::value(nullptr);
   out["archived"] = run.archived;
   out["submitted_by"] = run.submitted_by;
   json::array attempts;

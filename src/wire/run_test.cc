@@ -60,7 +60,8 @@ TEST(RunSubmit, AMistakeNamesItsField) {
   EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"nodes":2})"), "nodes");
   EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"node_count":0})"), "node_count");
   EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"retries":{"usr":1}})"), "retries.usr");
-  EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"environment":{"interpreter":3}})"), "environment.interpreter");
+  EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"environment":{"interpreter":3}})"),
+            "environment.interpreter");
   EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"snapshot":"../../etc"})"), "snapshot");
   EXPECT_EQ(field(R"({"id":"r","experiment":"e","command":["true"],"tags":{"a":1}})"), "tags");
   EXPECT_EQ(field(R"({"id":"r","id":"s","experiment":"e","command":["true"]})"), "id");
@@ -86,10 +87,11 @@ TEST(Spec, TheStoredFormIsStable) {
   model::RunSpec spec;
   spec.experiment = "e";
   spec.command.command = {"true"};
-  EXPECT_EQ(encode_spec(spec),
-            R"({"arguments":[],"command":["true"],"compute":"local","display_name":"","environment":{"interpreter":"","variables":{}},)"
-            R"("experiment":"e","grace_seconds":30,"max_run_duration_seconds":2592000,"node_count":1,"priority":0,"properties":{},)"
-            R"("retries":{"infrastructure":0,"user":0},"script":"","snapshot":null,"tags":{}})");
+  EXPECT_EQ(
+      encode_spec(spec),
+      R"({"arguments":[],"command":["true"],"compute":"local","display_name":"","environment":{"interpreter":"","variables":{}},)"
+      R"("experiment":"e","grace_seconds":30,"max_run_duration_seconds":2592000,"node_count":1,"priority":0,"properties":{},)"
+      R"("retries":{"infrastructure":0,"user":0},"script":"","snapshot":null,"tags":{}})");
 }
 
 TEST(RunJson, ShowsEverythingTheContractNames) {
@@ -107,10 +109,38 @@ TEST(RunJson, ShowsEverythingTheContractNames) {
   attempt.exit.reason = model::EndReason::exited;
   attempt.exit.exit_code = 1;
   json::object out = run_json({.run = run, .attempts = std::span(&attempt, 1), .waiting = std::nullopt});
-  for (const char* key : {"id", "experiment", "display_name", "script", "command", "arguments", "environment", "snapshot", "compute",
-                          "node_count", "priority", "max_run_duration_seconds", "grace_seconds", "retries", "tags", "properties",
-                          "workspace", "sequence", "status", "generation", "attempt", "created", "started", "ended", "error", "notes",
-                          "usage", "waiting", "archived", "submitted_by", "attempts", "log"})
+  for (const char* key : {"id",
+                          "experiment",
+                          "display_name",
+                          "script",
+                          "command",
+                          "arguments",
+                          "environment",
+                          "snapshot",
+                          "compute",
+                          "node_count",
+                          "priority",
+                          "max_run_duration_seconds",
+                          "grace_seconds",
+                          "retries",
+                          "tags",
+                          "properties",
+                          "workspace",
+                          "sequence",
+                          "status",
+                          "generation",
+                          "attempt",
+                          "created",
+                          "started",
+                          "ended",
+                          "error",
+                          "notes",
+                          "usage",
+                          "waiting",
+                          "archived",
+                          "submitted_by",
+                          "attempts",
+                          "log"})
     EXPECT_TRUE(out.contains(key)) << key;
   EXPECT_EQ(out["status"], "Failed");
   EXPECT_EQ(out["started"], "2019-02-19T19:09:19.200602Z");
@@ -138,7 +168,8 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(back->started, exit.started);
   EXPECT_EQ(back->ended, exit.ended);
   EXPECT_EQ(decode_usage(encode_usage(exit.usage)).value(), exit.usage);
-  std::vector<model::Slice> slices{{.node = 1, .node_name = "c/1", .millicores = 5, .memory_bytes = 6, .gpus = {"GPU-a"}}};
+  std::vector<model::Slice> slices{
+      {.node = 1, .node_name = "c/1", .millicores = 5, .memory_bytes = 6, .gpus = {"GPU-a"}}};
   EXPECT_EQ(decode_slices(encode_slices(slices)).value(), slices);
   EXPECT_EQ(decode_texts(encode_texts({"a", "b\n"})).value(), (std::vector<std::string>{"a", "b\n"}));
   EXPECT_TRUE(decode_texts("[]")->empty());
@@ -175,7 +206,8 @@ TEST(Order, ComesBackAsItWas) {
 }
 
 TEST(Compute, BodyIsCheckedAndShown) {
-  auto target = parse_compute(R"({"vm_size":"STANDARD_NC6","max_nodes":4,"priority":"lowpriority","idle_seconds":10})", "ws", "gpu");
+  auto target = parse_compute(R"({"vm_size":"STANDARD_NC6","max_nodes":4,"priority":"lowpriority","idle_seconds":10})",
+                              "ws", "gpu");
   ASSERT_TRUE(target) << target.error().message();
   EXPECT_EQ(target->priority, model::VmPriority::low_priority);
   EXPECT_EQ(parse_compute(R"({"priority":"low"})", "ws", "gpu").error().field(), "priority");

@@ -9,6 +9,7 @@
 
 #include "sched/state.h"
 #include "sim/store.h"
+#include "sim/tasks.h"
 
 namespace lathe::sim {
 
@@ -17,7 +18,10 @@ class Ledger {
   Ledger(const model::Machine& machine, const std::vector<sched::Compute>& computes);
 
   void committed(const Row* before, const Row& after, const std::vector<model::RunMove>& moves);
-  void submit_acknowledged(RunNumber run) { acknowledged_.insert(run); }
+  // Acknowledged means committed: called at the moment a reply leaves the server.
+  static void submit_acknowledged(const Store& store, const model::RunId& id);
+  static void finish_acknowledged(const Store& store, const TaskKey& task);
+  void cancel_acknowledged(const Store& store, const model::RunId& id) const;
 
   // The scheduler's own books agree with what is held; node limits are kept. Called after each step of a small world.
   void compare(const sched::State& state, const Store& store) const;
@@ -39,7 +43,7 @@ class Ledger {
   std::map<sched::ComputeId, sched::Compute> computes_;
   std::map<sched::ComputeId, int> busy_;
   std::unordered_map<std::string, RunNumber> nodes_, gpus_;
-  std::unordered_set<RunNumber> acknowledged_, canceled_;
+  std::unordered_set<RunNumber> canceled_;
   Totals totals_;
 };
 

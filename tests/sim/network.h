@@ -22,7 +22,8 @@ class Network {
     if (loop_.chance(faults.loss_percent)) return;
     for (int copies = loop_.chance(faults.duplicate_percent) ? 2 : 1; copies > 0; --copies) {
       const bool straggler = loop_.chance(faults.straggler_percent);
-      loop_.after(straggler ? loop_.between(kSecond, 30 * kSecond) : loop_.between(kMillisecond, 20 * kMillisecond), deliver);
+      loop_.after(straggler ? loop_.between(kSecond, 30 * kSecond) : loop_.between(kMillisecond, 20 * kMillisecond),
+                  deliver);
     }
   }
 

@@ -17,15 +17,17 @@ class Provider {
   // Tells the server, if it is up, that a task is gone.
   std::function<void(const TaskKey&)> on_loss;
   std::function<Script(const TaskKey&)> make_script;
+  Runner::Acknowledged on_acknowledged;
   int start_failure_percent = 0;
 
-  Provider(Loop& loop, Runner::Channel channel) : loop_(loop), channel_(std::move(channel)) {}
+  Provider(Loop& loop, Network& network, Runner::Channel channel)
+      : loop_(loop), network_(network), channel_(std::move(channel)) {}
 
   // Starting the same task twice starts it once.
   void start(const TaskKey& key) {
     if (!known_.insert(key).second) return;
     if (loop_.chance(start_failure_percent)) return lose(key);
-    auto runner = std::make_shared<Runner>(loop_, channel_, key, make_script(key));
+    auto runner = std::make_shared<Runner>(loop_, network_, channel_, on_acknowledged, key, make_script(key));
     runners_[key] = runner;
     loop_.after(loop_.between(kMillisecond, 500 * kMillisecond), [runner] { runner->begin(); });
   }
@@ -40,7 +42,8 @@ class Provider {
   void push_stop(const TaskKey& key, model::EndReason reason) {
     auto found = runners_.find(key);
     if (found == runners_.end()) return;
-    loop_.after(loop_.between(kMillisecond, 50 * kMillisecond), [runner = found->second, reason] { runner->stop(reason); });
+    loop_.after(loop_.between(kMillisecond, 50 * kMillisecond),
+                [runner = found->second, reason] { runner->stop(reason); });
   }
 
   // A random task: killed, or (cut off) left running where nobody sees it.
@@ -54,13 +57,17 @@ class Provider {
       runner->kill();
       // Its spool is adopted and delivered, usually before the loss is declared.
       if (runner->spool())
-        channel_([key = runner->key(), exit = *runner->spool()](ServerPort& server) { server.finish(key, exit, [](const Answer&) {}); });
+        channel_([key = runner->key(), exit = *runner->spool()](ServerPort& server) {
+          server.finish(key, exit, [](const Answer&) {});
+        });
     }
     runners_.erase(found);
     lose(runner->key());
   }
 
-  void forget_gone() { std::erase_if(runners_, [](const auto& entry) { return entry.second->gone(); }); }
+  void forget_gone() {
+    std::erase_if(runners_, [](const auto& entry) { return entry.second->gone(); });
+  }
 
  private:
   void lose(const TaskKey& key) {
@@ -68,6 +75,7 @@ class Provider {
   }
 
   Loop& loop_;
+  Network& network_;
   Runner::Channel channel_;
   std::map<TaskKey, std::shared_ptr<Runner>> runners_;
   std::set<TaskKey> known_;

@@ -6,7 +6,10 @@ namespace lathe::sim {
 void Runner::say(Step step) {
   step_ = step;
   auto self = shared_from_this();
-  Reply reply = [self, step](const Answer& answer) { self->heard(step, answer); };
+  Reply reply = [self, step](const Answer& answer) {
+    if (step == Step::finishing && !answer.error) self->acknowledged_(self->key_);
+    self->network_.send([self, step, answer] { self->heard(step, answer); });
+  };
   channel_([self, step, reply](ServerPort& server) {
     if (step == Step::claiming) server.claim(self->key_, reply);
     if (step == Step::ended) server.process_ended(self->key_, reply);
@@ -38,7 +41,8 @@ void Runner::run_process() {
     exit = {};
     exit.reason = model::EndReason::timed_out;
   }
-  loop_.after(std::min(script_.length, script_.longest), [self = shared_from_this(), exit] { self->end_process(exit); });
+  loop_.after(std::min(script_.length, script_.longest),
+              [self = shared_from_this(), exit] { self->end_process(exit); });
 }
 
 void Runner::stop(model::EndReason reason) {

@@ -1,6 +1,6 @@
-// A simulated runner: claims its task, lets a made-up process run, and reports until it is heard. It knows its key, how to
-// send to the server, and nothing else. A killed one says nothing more; one behind a partition does not know that it is
-// taken for dead.
+// A simulated runner: claims its task, lets a made-up process run, and reports until it is heard. It knows its key, how
+// to send to the server, and nothing else. A killed one says nothing more; one behind a partition does not know that it
+// is taken for dead.
 #pragma once
 
 #include <functional>
@@ -24,8 +24,16 @@ class Runner : public std::enable_shared_from_this<Runner> {
   // Hands a call to the server if it is up when the message arrives.
   using Channel = std::function<void(std::function<void(ServerPort&)>)>;
 
-  Runner(Loop& loop, Channel channel, TaskKey key, Script script)
-      : loop_(loop), channel_(std::move(channel)), key_(key), script_(std::move(script)) {}
+  // Told when the server acknowledges the end of the task.
+  using Acknowledged = std::function<void(const TaskKey&)>;
+
+  Runner(Loop& loop, Network& network, Channel channel, Acknowledged acknowledged, TaskKey key, Script script)
+      : loop_(loop),
+        network_(network),
+        channel_(std::move(channel)),
+        acknowledged_(std::move(acknowledged)),
+        key_(key),
+        script_(std::move(script)) {}
 
   void begin() { say(Step::claiming); }
   // The watch stream says that the task must stop.
@@ -45,7 +53,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   void end_process(model::ExitRecord exit);
 
   Loop& loop_;
+  Network& network_;
   Channel channel_;
+  Acknowledged acknowledged_;
   TaskKey key_;
   Script script_;
   Step step_ = Step::idle;

@@ -51,24 +51,32 @@ void Server::adopt(const Row& row) {
     const TaskKey task{run, row.attempt->number, node};
     if (row.node_exits.contains(node)) continue;
     switch (provider_.poll(task)) {
-      case Provider::Life::unknown: provider_.start(task); break;
-      case Provider::Life::alive: break;
-      case Provider::Life::dead: later(loop_.between(kSecond, 5 * kSecond), [this, task] { lost(task); }); break;
+      case Provider::Life::unknown:
+        provider_.start(task);
+        break;
+      case Provider::Life::alive:
+        break;
+      case Provider::Life::dead:
+        later(loop_.between(kSecond, 5 * kSecond), [this, task] { lost(task); });
+        break;
     }
   }
   push_stops(run);
 }
 
 void Server::submit(const model::RunId& id, const model::RunSpec& spec, Reply reply) {
-  if (auto known = store_.find_id(id)) return settle(*known, model::Change{store_.find(*known)->run, {}, {}, false}, reply);
+  if (auto known = store_.find_id(id))
+    return settle(*known, model::Change{store_.find(*known)->run, {}, {}, false}, reply);
   const RunNumber run = store_.next_number();
-  model::Change made = model::make_run({.id = id, .workspace = "ws", .submitted_by = "sim", .notes = {}}, spec, loop_.utc());
+  model::Change made =
+      model::make_run({.id = id, .workspace = "ws", .submitted_by = "sim", .notes = {}}, spec, loop_.utc());
   store_.write(run, made);
-  if (loop_.chance(70)) store_.write(run, *model::prepared(store_.find(run)->run, "nothing to prepare", loop_.utc()));
-  else store_.after_commit([this, run] { later(loop_.between(0, 2 * kSecond), [this, run] { prepare(run); }); });
+  if (loop_.chance(70))
+    store_.write(run, *model::prepared(store_.find(run)->run, "nothing to prepare", loop_.utc()));
+  else
+    store_.after_commit([this, run] { later(loop_.between(0, 2 * kSecond), [this, run] { prepare(run); }); });
   store_.after_commit([this, run, reply] {
     synchronize(run);
-    ledger_.submit_acknowledged(run);
     reply({});
   });
   commit_soon();
@@ -134,7 +142,10 @@ void Server::finish(const TaskKey& task, const model::ExitRecord& exit, Reply re
   for (const auto& [node, known] : store_.find(task.run)->node_exits) exits.push_back(known);
   const bool all = static_cast<int>(exits.size()) == row.run.spec.node_count;
   const Row& now = *store_.find(task.run);
-  settle(task.run, all ? model::finished(now.run, attempt, model::gang_exit(exits), loop_.utc()) : Decision(model::Change{now.run, {}, {}, false}), reply);
+  settle(task.run,
+         all ? model::finished(now.run, attempt, model::gang_exit(exits), loop_.utc())
+             : Decision(model::Change{now.run, {}, {}, false}),
+         reply);
 }
 
 void Server::lost(const TaskKey& task) {
@@ -160,7 +171,8 @@ void Server::push_stops(RunNumber run) {
   const EndReason reason = desired(row);
   if (reason == EndReason::none || !has_live_attempt(row)) return;
   if (std::exchange(told_[{run, row.attempt->number}], reason) == reason) return;
-  for (int node = 0; node < row.run.spec.node_count; ++node) provider_.push_stop({run, row.attempt->number, node}, reason);
+  for (int node = 0; node < row.run.spec.node_count; ++node)
+    provider_.push_stop({run, row.attempt->number, node}, reason);
 }
 
 void Server::commit_soon() {
@@ -226,7 +238,8 @@ void Server::check_heads(const sched::Plan& plan) const {
     int window = sched::kWindow;
     for (const auto& key : compute.queue) {
       if (--window < 0) break;
-      order.emplace_back(compute.compute.priority == model::VmPriority::low_priority, key, state_.find_waiting(key.number));
+      order.emplace_back(compute.compute.priority == model::VmPriority::low_priority, key,
+                         state_.find_waiting(key.number));
     }
   }
   std::ranges::sort(order);

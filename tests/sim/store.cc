@@ -17,6 +17,11 @@ std::optional<RunNumber> Store::find_id(const model::RunId& id) const {
   return std::nullopt;
 }
 
+const Row* Store::find_committed(const model::RunId& id) const {
+  auto found = ids_.find(id.value);
+  return found == ids_.end() ? nullptr : &rows_.at(found->second);
+}
+
 Row& Store::edit(RunNumber run) {
   auto [at, fresh] = pending_.try_emplace(run);
   if (fresh)
@@ -27,7 +32,8 @@ Row& Store::edit(RunNumber run) {
 void Store::write(RunNumber run, const model::Change& change) {
   if (!change.changed) return;
   Row& row = edit(run);
-  if (change.run.generation != row.run.generation + 1) throw Violation(fmt::format("run {}: a stale change was written", run));
+  if (change.run.generation != row.run.generation + 1)
+    throw Violation(fmt::format("run {}: a stale change was written", run));
   if (change.run.attempt != row.run.attempt) row.node_exits.clear();
   row.run = change.run;
   row.run.sequence = run;
@@ -36,7 +42,9 @@ void Store::write(RunNumber run, const model::Change& change) {
   moves.insert(moves.end(), change.moves.begin(), change.moves.end());
 }
 
-void Store::write_node_exit(RunNumber run, int node, const model::ExitRecord& exit) { edit(run).node_exits.emplace(node, exit); }
+void Store::write_node_exit(RunNumber run, int node, const model::ExitRecord& exit) {
+  edit(run).node_exits.emplace(node, exit);
+}
 
 std::vector<std::function<void()>> Store::commit() {
   for (auto& [number, pending] : pending_) {

@@ -17,8 +17,8 @@ using AttemptKey = std::pair<RunNumber, int>;
 
 struct Row {
   model::RunRecord run;
-  std::optional<model::AttemptRecord> attempt;       // the current one
-  std::map<int, model::ExitRecord> node_exits;       // of the current attempt, by rank
+  std::optional<model::AttemptRecord> attempt;  // the current one
+  std::map<int, model::ExitRecord> node_exits;  // of the current attempt, by rank
 };
 
 class Store {
@@ -40,6 +40,8 @@ class Store {
   void lose_batch();
 
   const std::map<RunNumber, Row>& rows() const { return rows_; }
+  // The committed row of an id, whatever the batch says.
+  const Row* find_committed(const model::RunId& id) const;
 
  private:
   Row& edit(RunNumber run);

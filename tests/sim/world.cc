@@ -7,14 +7,21 @@ World::World(const WorldPlan& plan)
       loop_(plan.seed),
       network_(loop_),
       ledger_(plan_.site.machine, plan_.site.computes),
-      provider_(loop_, [this](std::function<void(ServerPort&)> call) {
-        network_.send([this, call = std::move(call)] { if (server_) call(*server_); });
+      provider_(loop_, network_, [this](std::function<void(ServerPort&)> call) {
+        network_.send([this, call = std::move(call)] {
+          if (server_) call(*server_);
+        });
       }) {
   network_.faults = plan_.network;
   provider_.start_failure_percent = plan_.start_failure_percent;
-  provider_.on_loss = [this](const TaskKey& task) { if (server_) server_->lost(task); };
+  provider_.on_loss = [this](const TaskKey& task) {
+    if (server_) server_->lost(task);
+  };
   provider_.make_script = [this](const TaskKey& task) { return make_script(task); };
-  store_.on_commit = [this](const Row* before, const Row& after, const auto& moves) { ledger_.committed(before, after, moves); };
+  provider_.on_acknowledged = [this](const TaskKey& task) { Ledger::finish_acknowledged(store_, task); };
+  store_.on_commit = [this](const Row* before, const Row& after, const auto& moves) {
+    ledger_.committed(before, after, moves);
+  };
 }
 
 void World::run() {
@@ -24,7 +31,12 @@ void World::run() {
   repeat(plan_.disturbance_every, [this] { provider_.disturb(loop_.chance(40)); });
   repeat(plan_.cancel_every, [this] {
     const model::RunId id{fmt::format("run-{}", loop_.between(1, std::max(arrived_, 1)))};
-    network_.send([this, id] { if (server_) server_->cancel(id, [](const Answer&) {}); });
+    network_.send([this, id] {
+      if (server_)
+        server_->cancel(id, [this, id](const Answer& answer) {
+          if (!answer.error) ledger_.cancel_acknowledged(store_, id);
+        });
+    });
   });
   while (loop_.step()) ++steps_;
   if (acknowledged_.size() != static_cast<std::size_t>(plan_.runs)) throw Violation("a submit was never acknowledged");
@@ -72,14 +84,18 @@ void World::submit_until_acknowledged(const model::RunId& id, const model::RunSp
   if (acknowledged_.contains(id.value)) return;
   network_.send([this, id, spec] {
     if (!server_) return;
-    server_->submit(id, spec, [this, id](const Answer&) { network_.send([this, id] { acknowledged_.insert(id.value); }); });
+    server_->submit(id, spec, [this, id](const Answer&) {
+      Ledger::submit_acknowledged(store_, id);
+      network_.send([this, id] { acknowledged_.insert(id.value); });
+    });
   });
   loop_.after(3 * kSecond, [this, id, spec] { submit_until_acknowledged(id, spec); });
 }
 
 model::RunSpec World::make_spec() {
   const auto& computes = plan_.site.computes;
-  const sched::Compute& compute = computes[static_cast<std::size_t>(loop_.between(0, static_cast<Micros>(computes.size()) - 1))];
+  const sched::Compute& compute =
+      computes[static_cast<std::size_t>(loop_.between(0, static_cast<Micros>(computes.size()) - 1))];
   model::RunSpec spec;
   spec.experiment = "sim";
   spec.command.command = {"true"};
@@ -89,7 +105,8 @@ model::RunSpec World::make_spec() {
   spec.priority = loop_.chance(80) ? 0 : static_cast<int>(loop_.between(-2, 2));
   spec.max_run_duration_seconds = loop_.between(1, plan_.longest_run / kSecond);
   spec.grace_seconds = 5;
-  spec.retries = {.infrastructure = static_cast<int>(loop_.between(0, 2)), .user = static_cast<int>(loop_.between(0, 1))};
+  spec.retries = {.infrastructure = static_cast<int>(loop_.between(0, 2)),
+                  .user = static_cast<int>(loop_.between(0, 1))};
   return spec;
 }
 
@@ -101,7 +118,9 @@ Script World::make_script(const TaskKey& task) {
   script.length = loop_.between(kMillisecond, loop_.chance(90) ? script.longest : 2 * script.longest);
   // About one attempt in eight fails by itself, however many nodes it has.
   const Micros fate = loop_.between(0, 100 * spec.node_count - 1);
-  script.exit.reason = fate < 2 ? model::EndReason::signaled : fate < 4 ? model::EndReason::out_of_memory : model::EndReason::exited;
+  script.exit.reason = fate < 2   ? model::EndReason::signaled
+                       : fate < 4 ? model::EndReason::out_of_memory
+                                  : model::EndReason::exited;
   script.exit.exit_code = script.exit.reason == model::EndReason::exited && fate < 12 ? 1 : 0;
   script.exit.signal = script.exit.reason == model::EndReason::signaled ? 11 : 0;
   return script;
@@ -142,9 +161,12 @@ WorldPlan small_world(std::uint64_t seed) {
     const int node_gpus = gpus > 0 && draw.chance(40) ? 1 : 0;
     const int most = std::min(cores / size, node_gpus > 0 ? gpus : cores);
     const int max_nodes = static_cast<int>(draw.between(1, std::max(most, 1)));
-    plan.site.computes.push_back(make_compute(fmt::format("c{}", i), size, node_gpus, static_cast<int>(draw.between(0, max_nodes / 2)), max_nodes, draw.chance(40)));
+    plan.site.computes.push_back(make_compute(fmt::format("c{}", i), size, node_gpus,
+                                              static_cast<int>(draw.between(0, max_nodes / 2)), max_nodes,
+                                              draw.chance(40)));
   }
-  plan.network = {.loss_percent = static_cast<int>(draw.between(0, 15)), .duplicate_percent = static_cast<int>(draw.between(0, 15)),
+  plan.network = {.loss_percent = static_cast<int>(draw.between(0, 15)),
+                  .duplicate_percent = static_cast<int>(draw.between(0, 15)),
                   .straggler_percent = static_cast<int>(draw.between(0, 5))};
   plan.start_failure_percent = static_cast<int>(draw.between(0, 5));
   plan.crash_every = draw.chance(80) ? draw.between(5, 100) * kSecond : 0;

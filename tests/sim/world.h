@@ -14,8 +14,8 @@ struct WorldPlan {
   Site site;
   NetworkFaults network;
   int start_failure_percent = 0;
-  Micros crash_every = 0;       // on average; 0: never
-  Micros disturbance_every = 0; // a runner is killed or cut off
+  Micros crash_every = 0;        // on average; 0: never
+  Micros disturbance_every = 0;  // a runner is killed or cut off
   Micros cancel_every = 0;
   Micros longest_run = 60 * kSecond;
   int widest_gang = 4;
