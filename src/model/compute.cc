@@ -95,7 +95,7 @@ Result<void> validate_compute(const ComputeTarget& target) {
   LATHE_TRY_VOID(check_compute_name(target.name));
   if (target.provider != "local")
     return base::fail(
-        Error(Code::unsupported, fmt::format("provider '{}' is not offered", base::printable(target.provider, 80)))
+        Error(Code::invalid, fmt::format("provider '{}' is not offered", base::printable(target.provider, 80)))
             .field("provider")
             .hint("use local: a node is then a slice of this machine"));
   if (auto size = get_size(target.vm_size); !size) return base::fail(std::move(size).error());

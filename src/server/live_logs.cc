@@ -212,15 +212,17 @@ Task<std::string> LiveLogs::read_piece(StreamPtr stream, std::uint64_t offset) {
   });
 }
 
-Task<void> LiveLogs::copy(LogStream id, std::uint64_t offset, bool follow, rt::CancelToken cancel, net::BodyWriter& out) {
+Task<void> LiveLogs::copy(LogStream id, Part part, bool follow, rt::CancelToken cancel, net::BodyWriter& out) {
   auto stream = co_await load(std::move(id));
-  for (;;) {
+  while (part.length > 0) {
     cancel.check();
-    if (offset < stream->total()) {
-      auto piece = co_await read_piece(stream, offset);
+    if (part.offset < stream->total()) {
+      auto piece = co_await read_piece(stream, part.offset);
       if (piece.empty()) throw Error(Code::corrupt, "a log is shorter than its record says");
-      offset += piece.size();
-      co_await out.write(piece);
+      auto wanted = std::string_view(piece).substr(0, part.length);
+      part.offset += wanted.size();
+      part.length -= wanted.size();
+      co_await out.write(wanted);
       continue;
     }
     if (!follow || stream->ended) break;

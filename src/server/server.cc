@@ -58,7 +58,7 @@ class Server {
     add_all_routes(router_, services_);
   }
 
-  // Returns when the server was asked to stop and has.
+  // Returns when the server was asked to stop; stop() must follow, also after a failure.
   Task<void> run() {
     database_.on_fatal([this](const Error& error) { die(error); });
     co_await authority_.register_admin(base::value_or_throw(state_.admin_token()));
@@ -68,6 +68,10 @@ class Server {
     open_doors();
     int signal = co_await home_.signal();
     base::log::info("stopping", {{"signal", signal}});
+  }
+
+  // In the reverse order of run(), however far that came.
+  Task<void> stop() {
     state_.forget_address();
     co_await http_.stop(kDrain);
     scope_.stop();
@@ -142,13 +146,13 @@ class Server {
   net::HttpServer http_;
 };
 
-Task<void> supervise(Server& server, rt::Loop& home, std::exception_ptr& failure) {
+Task<void> supervise(Server& server, std::exception_ptr& failure) {
   try {
     co_await server.run();
   } catch (...) {
     failure = std::current_exception();
-    home.stop();
   }
+  co_await server.stop();
 }
 
 void serve(const ServerOptions& options) {
@@ -161,7 +165,7 @@ void serve(const ServerOptions& options) {
   Server server(options, state, std::move(site), home, *database, *store);
   std::exception_ptr failure;
   rt::Scope outer;
-  outer.spawn("server", supervise(server, home, failure));
+  outer.spawn("server", supervise(server, failure));
   home.run();
   server.stop_files();
   database->stop();
