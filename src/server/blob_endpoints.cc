@@ -81,6 +81,7 @@ Task<void> feed_body(Core& core, Request& request, Take take) {
 }
 
 Task<Response> put_pack(Services& services, Request& request) {
+  services.core.reserve.require_room();
   auto& core = services.core;
   auto batch = core.store.begin_batch();
   cas::PackDecoder decoder(*batch);
@@ -99,6 +100,7 @@ Response wrong_offset(const Error& error, std::uint64_t here) {
 }
 
 Task<Response> put_blob(Services& services, Request& request) {
+  services.core.reserve.require_room();
   allow_query(request, {"offset", "size"});
   auto digest = path_digest(request);
   auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));
