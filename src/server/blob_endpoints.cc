@@ -86,6 +86,7 @@ Task<void> require_room(Services& services, const Request& request) {
 }
 
 Task<Response> put_pack(Services& services, Request& request) {
+  services.core.reserve.require_room();
   auto& core = services.core;
   co_await require_room(services, request);
   auto batch = core.store.begin_batch();
@@ -106,6 +107,7 @@ Response wrong_offset(const Error& error, std::uint64_t here) {
 }
 
 Task<Response> put_blob(Services& services, Request& request) {
+  services.core.reserve.require_room();
   allow_query(request, {"offset", "size"});
   auto digest = path_digest(request);
   auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));

@@ -52,13 +52,19 @@ class LiveLogs {
 
   // Total size so far.
   rt::Task<std::uint64_t> size(LogStream stream);
-  // Copies from `offset` to the end; with `follow` goes on until attempt_ended() or the token fires.
-  rt::Task<void> copy(LogStream stream, std::uint64_t offset, bool follow, rt::CancelToken cancel, net::BodyWriter& out);
+  struct Part {
+    std::uint64_t offset = 0;
+    std::uint64_t length = UINT64_MAX;  // at most
+  };
+  // Copies what is there of the part; with `follow` goes on until attempt_ended() or the token fires.
+  rt::Task<void> copy(LogStream stream, Part part, bool follow, rt::CancelToken cancel, net::BodyWriter& out);
 
   // An attempt was placed: its streams may be followed before they have a byte.
   void attempt_started(std::int64_t run_sequence, int attempt);
   // Nothing comes any more: followers see the end, live files of the attempt are removed.
   rt::Task<void> attempt_ended(std::int64_t run_sequence, int attempt);
+  // Removes live files of attempts that ended while no server was there to do it.
+  rt::Task<void> sweep();
 
  private:
   struct Segment;

@@ -10,6 +10,7 @@
 #include "db/computes.h"
 #include "server/endpoints.h"
 #include "server/state_dir.h"
+#include "server/sweep.h"
 #include "sys/gpu.h"
 #include "sys/machine.h"
 
@@ -48,7 +49,8 @@ class Server {
          cas::DiskStore& store)
       : options_(options), state_(state), site_(std::move(site)), home_(home), database_(database),
         provider_(local_config(options, state, site_), home, files_), events_(home),
-        core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, events_},
+        reserve_(state, home, files_, scope_),
+        core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, reserve_, events_},
         authority_(core_), attempts_(home), logs_(state.live(), home, files_, store, database),
         dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
         desk_(core_, attempts_, logs_, dispatcher_), uploads_(store), budget_(core_),
@@ -58,16 +60,21 @@ class Server {
     add_all_routes(router_, services_);
   }
 
-  // Returns when the server was asked to stop and has.
+  // Returns when the server was asked to stop; stop() must follow, also after a failure.
   Task<void> run() {
     database_.on_fatal([this](const Error& error) { die(error); });
     co_await authority_.register_admin(base::value_or_throw(state_.admin_token()));
     co_await make_default_workspace();
     co_await dispatcher_.recover();
     dispatcher_.start();
+    scope_.spawn("sweep", sweep_leftovers(core_, logs_));
     open_doors();
     int signal = co_await home_.signal();
     base::log::info("stopping", {{"signal", signal}});
+  }
+
+  // In the reverse order of run(), however far that came.
+  Task<void> stop() {
     state_.forget_address();
     co_await http_.stop(kDrain);
     scope_.stop();
@@ -129,6 +136,7 @@ class Server {
   compute::LocalProvider provider_;
   Metrics metrics_;
   rt::Notifier events_;
+  Reserve reserve_;
   Core core_;
   Authority authority_;
   LiveAttempts attempts_;
@@ -142,13 +150,13 @@ class Server {
   net::HttpServer http_;
 };
 
-Task<void> supervise(Server& server, rt::Loop& home, std::exception_ptr& failure) {
+Task<void> supervise(Server& server, std::exception_ptr& failure) {
   try {
     co_await server.run();
   } catch (...) {
     failure = std::current_exception();
-    home.stop();
   }
+  co_await server.stop();
 }
 
 void serve(const ServerOptions& options) {
@@ -161,7 +169,7 @@ void serve(const ServerOptions& options) {
   Server server(options, state, std::move(site), home, *database, *store);
   std::exception_ptr failure;
   rt::Scope outer;
-  outer.spawn("server", supervise(server, home, failure));
+  outer.spawn("server", supervise(server, failure));
   home.run();
   server.stop_files();
   database->stop();
