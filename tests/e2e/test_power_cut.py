@@ -4,6 +4,7 @@ the server (EXT4_IOC_SHUTDOWN without flushing its journal), unmounted, mounted 
 import fcntl
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import tempfile
@@ -32,7 +33,7 @@ class CutDisk:
         self.image, self.mounted = self.folder / "image", self.folder / "disk"
         self.mounted.mkdir()
         with self.image.open("wb") as file:
-            file.truncate(512 << 20)
+            file.truncate(256 << 20)
         subprocess.run(["mkfs.ext4", "-q", "-E", "lazy_itable_init=0", self.image], check=True)
         self.mount()
 
@@ -46,6 +47,12 @@ class CutDisk:
 
     def unmount(self):
         wait_for(lambda: subprocess.run(["umount", self.mounted], capture_output=True).returncode == 0, 30, "an unmounted disk")
+
+    def replace(self):
+        """A new disk with the bytes of the old one: some other mount namespace may keep the old one's file system alive."""
+        copy = self.image.with_suffix(".copy")
+        subprocess.run(["cp", "--sparse=always", self.image, copy], check=True)
+        copy.replace(self.image)
 
     def remove(self):
         self.unmount()
@@ -62,7 +69,10 @@ def disk():
 
 
 def cut_power(server, disk, mark):
-    """The disk first, then everything that ran: nothing can be written after the cut."""
+    """Everything stops where it is, and nothing of it runs on a disk that is gone."""
+    os.kill(server.pid, signal.SIGSTOP)
+    for pid in processes.runners_of(server.state):
+        processes.kill(pid, signal.SIGSTOP)
     disk.cut()
     server.kill()
     for pid in [*processes.runners_of(server.state), *processes.with_environment("E2E_MARK", mark)]:
@@ -71,6 +81,7 @@ def cut_power(server, disk, mark):
     check_processes(server.state, mark)
     server.stderr.close()
     disk.unmount()
+    disk.replace()
     disk.mount()
 
 
