@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "model/compute.h"
@@ -32,12 +33,18 @@ struct RunnerStart {
 class Provider {
  public:
   virtual ~Provider() = default;
-  // Starts a runner and gives the handle by which a later server process finds it again.
+  // Starts a runner and gives the handle by which a later server process finds it again. Also for a task whose runner
+  // died before it had a spool (Trace::none); conflict while one lives.
   virtual rt::Task<std::string> start(RunnerStart start) = 0;
   // Starts a runner that only delivers what a dead one left behind.
   virtual rt::Task<std::string> adopt(TaskName task, std::string url) = 0;
   // What became of a task that an earlier server process started.
-  enum class Trace { none, dead, alive };  // no spool was ever made; a spool without a runner; a runner
+  enum class Trace {
+    none,      // nothing lives and there is no spool: no runner of this task has claimed anything
+    starting,  // a runner was started and has no spool yet
+    dead,      // a spool without a runner; processes of its run may still be dying
+    alive,     // a runner with its spool
+  };
   struct Found {
     Trace trace = Trace::none;
     std::string handle;  // of the runner, when it is alive
@@ -47,6 +54,10 @@ class Provider {
   virtual rt::Task<void> gone(std::string handle, rt::CancelToken cancel) = 0;
   // Ends the runner by force; its processes go with it. For one that does not answer a request to stop.
   virtual void kill(const std::string& handle) = 0;
+  // Removes what is left of a task that is over, unless something of it still lives.
+  virtual rt::Task<void> clear(TaskName task) = 0;
+  // Every task that has left something behind, live ones included.
+  virtual rt::Task<std::vector<TaskName>> traces() = 0;
   // The folder of a task, when it is on this machine.
   virtual std::filesystem::path folder(const TaskName& task) const = 0;
   virtual const model::Machine& capacity() const = 0;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "db/attempts.h"
@@ -33,6 +34,18 @@ std::optional<std::string> bearer(const net::Request& request) {
   if (header->size() <= kScheme.size() || base::to_lower(std::string_view(*header).substr(0, kScheme.size())) != kScheme)
     throw refused("the Authorization header is not of the form 'Bearer TOKEN'");
   return header->substr(kScheme.size());
+}
+
+// HMAC-SHA-256 (RFC 2104) as 64 hex digits, for keys of up to 64 bytes.
+std::string keyed_hash(std::string_view key, std::string_view bytes) {
+  LATHE_CHECK(key.size() <= 64, "a key of {} bytes", key.size());
+  std::string inner(64, '\x36'), outer(64, '\x5c');
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    inner[i] = static_cast<char>(inner[i] ^ key[i]);
+    outer[i] = static_cast<char>(outer[i] ^ key[i]);
+  }
+  auto first = base::sha256(inner.append(bytes));
+  return base::sha256(outer.append(reinterpret_cast<const char*>(first.bytes.data()), first.bytes.size())).hex();
 }
 
 net::Principal principal_of(const db::tokens::Token& row, net::Role role) {
@@ -70,6 +83,7 @@ std::optional<net::Role> role_from_name(std::string_view name) {
 
 Task<void> Authority::register_admin(const std::string& admin_token) {
   auto hash = base::sha256(admin_token);
+  attempt_key_ = base::sha256("attempt tokens\n" + admin_token).hex();  // not from `hash`, which the database holds
   auto now = core_.clock.utc();
   co_await core_.database.write([&](db::Connection& connection) {
     if (db::tokens::find_by_hash(connection, hash)) return;
@@ -154,6 +168,11 @@ Task<void> Authority::revoke(std::int64_t id, Caller caller) {
     audit(connection, caller, now, "token.revoke", fmt::format("{}", id));
   });
   std::erase_if(users_, [id](const auto& entry) { return entry.second.principal.token_id == id; });
+}
+
+std::string Authority::attempt_token(std::int64_t run_sequence, int attempt) const {
+  auto digest = base::value_or_throw(base::Digest::parse(keyed_hash(attempt_key_, fmt::format("{}.{}", run_sequence, attempt))));
+  return format_token({reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()});
 }
 
 void Authority::attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace) {

@@ -1,6 +1,8 @@
 // Authority: who a bearer token belongs to. A user's token is looked up once and then kept in memory by its hash; run
 // tokens of live attempts are known from their placement; one of an ended attempt is looked up, so that a late runner
 // hears "fenced" and not "who?".
+// The token of an attempt is made of a key that comes from the admin's token: a server that was killed between placing
+// a run and starting its runner can start that runner later.
 // Home thread only. The tokens themselves are never kept, only their SHA-256.
 #pragma once
 
@@ -40,6 +42,8 @@ class Authority {
   rt::Task<Created> create(NewToken token, Caller caller);
   rt::Task<void> revoke(std::int64_t id, Caller caller);
 
+  // The same for the same attempt, until the admin's token is replaced. Any thread, after register_admin().
+  std::string attempt_token(std::int64_t run_sequence, int attempt) const;
   void attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace);
   void attempt_ended(const base::Digest& token_hash) { attempts_.erase(token_hash); }
 
@@ -54,6 +58,7 @@ class Authority {
   net::Principal use(UserToken& token);
 
   Core& core_;
+  std::string attempt_key_;
   std::unordered_map<base::Digest, UserToken> users_;
   std::unordered_map<base::Digest, net::Principal> attempts_;
 };

@@ -80,13 +80,21 @@ Task<void> feed_body(Core& core, Request& request, Take take) {
   }
 }
 
+// A run's results are never refused for the budget's sake.
+Task<void> require_room(Services& services, const Request& request) {
+  if (request.principal.role != net::Role::run) co_await services.budget.require_room();
+}
+
 Task<Response> put_pack(Services& services, Request& request) {
+  services.core.reserve.require_room();
   auto& core = services.core;
+  co_await require_room(services, request);
   auto batch = core.store.begin_batch();
   cas::PackDecoder decoder(*batch);
   co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
   auto summary = base::value_or_throw(decoder.finish());
   co_await core.files.run(core.home, [&] { base::value_or_throw(batch->commit()); });
+  services.budget.count(summary.bytes);
   core.metrics.add("lathe_blobs_received_total", summary.blobs);
   core.metrics.add("lathe_blob_bytes_received_total", summary.bytes);
   co_return json_response({{"stored", summary.blobs}, {"bytes", summary.bytes}});
@@ -99,6 +107,7 @@ Response wrong_offset(const Error& error, std::uint64_t here) {
 }
 
 Task<Response> put_blob(Services& services, Request& request) {
+  services.core.reserve.require_room();
   allow_query(request, {"offset", "size"});
   auto digest = path_digest(request);
   auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));
@@ -107,6 +116,7 @@ Task<Response> put_blob(Services& services, Request& request) {
   auto& core = services.core;
   if (auto stored = co_await core.files.run(core.home, [&] { return core.store.find(digest); }))
     co_return json_response({{"digest", digest.hex()}, {"size", *stored}}, 201);
+  co_await require_room(services, request);
   auto upload = co_await core.files.run(core.home, [&] { return base::value_or_throw(services.uploads.open({digest, size})); });
   if (offset != upload->length())
     co_return wrong_offset(Error(Code::conflict, fmt::format("the upload has {} bytes, not {}", upload->length(), offset)), upload->length());
@@ -121,6 +131,7 @@ Task<Response> put_blob(Services& services, Request& request) {
   if (broken) std::rethrow_exception(broken);
   if (!upload->is_complete()) co_return json_response({{"offset", upload->length()}}, 202);
   auto info = co_await core.files.run(core.home, [&] { return base::value_or_throw(upload->complete()); });
+  services.budget.count(info.size);
   co_return json_response({{"digest", info.digest.hex()}, {"size", info.size}}, 201);
 }
 

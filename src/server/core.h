@@ -14,6 +14,7 @@
 #include "rt/pool.h"
 #include "rt/scope.h"
 #include "server/metrics.h"
+#include "server/reserve.h"
 #include "server/site_config.h"
 
 namespace lathe::server {
@@ -28,6 +29,7 @@ struct Core {
   compute::Provider& provider;
   const SiteConfig& site;
   Metrics& metrics;
+  Reserve& reserve;
   rt::Notifier& events;  // notified after every commit that wrote event rows
 };
 

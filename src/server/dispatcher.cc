@@ -23,6 +23,11 @@ namespace {
 // A runner that was asked to stop gets its grace and this long on top before it is ended by force.
 constexpr base::Duration kStopMargin = std::chrono::seconds(15);
 
+// How often a runner, or the adopter of a dead one's spool, is started before its node is given up as lost; the waits
+// between grow from the first by three: twelve seconds in all.
+constexpr int kMostStarts = 6;
+constexpr base::Duration kFirstRestart = std::chrono::milliseconds(100);
+
 Error no_such_compute(const std::string& workspace, const std::string& name) {
   return Error(Code::invalid, fmt::format("workspace '{}' has no compute target '{}'", workspace, name))
       .field("compute").hint("lathe compute list shows them; lathe compute create makes one");
@@ -61,6 +66,7 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   }
   state_.start(sched::make_request(run), attempt->slices, core_.clock.steady());
   auto live = attempts_.add(run, *attempt);
+  live->recovered = true;
   authority_.attempt_started(attempt->token_hash, run.id.value, attempt->number, run.workspace);
   logs_.attempt_started(run.sequence, attempt->number);
   for (const auto& [node, exit] : exits) {
@@ -69,8 +75,7 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   }
   for (const auto& slice : attempt->slices) {
     if (live->finished.contains(slice.node)) continue;
-    auto found = co_await core_.provider.find(task_of(*live, slice.node));
-    core_.scope.spawn("tend a recovered runner", tend(live, slice.node, found.handle));
+    core_.scope.spawn("tend a recovered runner", tend(live, slice.node));
   }
   if (live->stop != EndReason::none) core_.scope.spawn("enforce a stop", enforce_stop(live));
 }
@@ -112,15 +117,15 @@ void Dispatcher::run_once() {
 }
 
 Task<void> Dispatcher::place(sched::Placement placement) {
-  auto token = make_token();
-  auto hash = base::sha256(token);
+  auto hash_of = [this](std::int64_t run, int attempt) { return base::sha256(authority_.attempt_token(run, attempt)); };
   auto now = core_.clock.utc();
   std::optional<Error> failure;
   try {
+    core_.reserve.require_room();
     auto placed = co_await core_.database.write([&](db::Connection& connection) {
-      return place_run(connection, placement.run.value, placement.slices, hash, now);
+      return place_run(connection, placement.run.value, placement.slices, hash_of, now);
     });
-    begin(attempts_.add(placed.run, *placed.attempt), std::move(token));
+    begin(attempts_.add(placed.run, *placed.attempt));
   } catch (const Error& error) {
     failure = error;
   }
@@ -139,11 +144,11 @@ Task<void> Dispatcher::take_back(sched::Placement placement, Error why) {
   nudge();
 }
 
-void Dispatcher::begin(const LiveAttemptPtr& live, std::string token) {
+void Dispatcher::begin(const LiveAttemptPtr& live) {
   const auto& attempt = live->attempt;
   authority_.attempt_started(attempt.token_hash, live->run.id.value, attempt.number, live->run.workspace);
   logs_.attempt_started(live->run.sequence, attempt.number);
-  for (const auto& slice : attempt.slices) core_.scope.spawn("start a runner", start_node(live, slice.node, token));
+  for (const auto& slice : attempt.slices) core_.scope.spawn("tend a runner", tend(live, slice.node));
   core_.events.notify();
 }
 
@@ -151,57 +156,92 @@ compute::TaskName Dispatcher::task_of(const LiveAttempt& live, int node) const {
   return {live.run.sequence, live.attempt.number, node};
 }
 
-Task<void> Dispatcher::start_node(LiveAttemptPtr live, int node, std::string token) {
-  std::string handle;
-  try {
-    handle = co_await core_.provider.start({task_of(*live, node), live->run.id.value, runner_url_, std::move(token)});
-  } catch (const Error& error) {
-    base::log::error("a runner could not be started", {{"run", live->run.id.value}, {"why", error.text()}});
+Task<compute::Provider::Found> Dispatcher::find_runner(compute::TaskName task) {
+  base::Duration wait = std::chrono::milliseconds(10);
+  for (;;) {
+    auto found = co_await core_.provider.find(task);
+    if (found.trace != compute::Provider::Trace::starting) co_return found;
+    co_await core_.home.sleep(wait, core_.scope.token());
+    wait = std::min<base::Duration>(2 * wait, std::chrono::seconds(1));
   }
-  co_await tend(live, node, std::move(handle));
 }
 
-Task<void> Dispatcher::tend(LiveAttemptPtr live, int node, std::string handle) {
+Task<std::string> Dispatcher::start_runner(LiveAttemptPtr live, int node, bool adopt) {
+  auto task = task_of(*live, node);
+  try {
+    if (adopt) co_return co_await core_.provider.adopt(task, runner_url_);
+    auto token = authority_.attempt_token(task.run_sequence, task.attempt);
+    co_return co_await core_.provider.start({task, live->run.id.value, runner_url_, std::move(token)});
+  } catch (const Error& error) {
+    if (error.code() == Code::cancelled) throw;
+    base::log::error("a runner could not be started", {{"run", live->run.id.value}, {"why", error.text()}});
+  }
+  co_return std::string();
+}
+
+// Not one that was asked to stop, and not with a token that the attempt does not have (the admin's was replaced).
+bool Dispatcher::may_start(const LiveAttempt& live) const {
+  return live.stop == EndReason::none &&
+         base::sha256(authority_.attempt_token(live.run.sequence, live.attempt.number)) == live.attempt.token_hash;
+}
+
+Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
+  using Trace = compute::Provider::Trace;
   auto cancel = core_.scope.token();
-  live->handles[node] = handle;
-  if (!handle.empty()) co_await core_.provider.gone(handle, cancel);
+  auto task = task_of(*live, node);
   auto settled = [&] { return live->over || live->finished.contains(node); };
-  if (settled()) co_return;
-  auto found = co_await core_.provider.find(task_of(*live, node));
-  if (found.trace == compute::Provider::Trace::none && live->attempt.slices.size() == 1 && !live->attempt.claimed) {
-    co_await unplace(live);
-    co_return;
+  auto wait = kFirstRestart;
+  bool fresh = !live->recovered;  // nothing to look for: this server has just placed it
+  bool withdrawn = false;         // no runner was ever started, and none will be
+  for (int starts = 0; starts < kMostStarts;) {
+    auto found = fresh ? compute::Provider::Found{} : co_await find_runner(task);
+    if (settled()) break;
+    if (found.trace == Trace::none && live->attempt.claimed) break;
+    withdrawn = found.trace == Trace::none && !may_start(*live);
+    if (withdrawn) break;
+    if (found.trace == Trace::dead)
+      base::log::warn("a runner is gone; what it left is adopted", {{"run", live->run.id.value}, {"node", node}});
+    if (found.trace != Trace::alive) {
+      if (starts++ > 0) co_await core_.home.sleep(std::exchange(wait, 3 * wait), cancel);
+      if (settled()) break;
+      found.handle = co_await start_runner(live, node, found.trace == Trace::dead);
+    }
+    fresh = false;
+    live->handles[node] = found.handle;
+    if (!found.handle.empty()) co_await core_.provider.gone(found.handle, cancel);
+    if (settled()) break;
   }
-  if (found.trace != compute::Provider::Trace::none && !settled()) {
-    base::log::warn("a runner is gone; what it left is adopted", {{"run", live->run.id.value}, {"node", node}});
-    auto adopter = co_await core_.provider.adopt(task_of(*live, node), runner_url_);
-    live->handles[node] = adopter;
-    co_await core_.provider.gone(adopter, cancel);
-  }
-  if (!settled()) co_await lose_node(live, node);
+  if (!settled() && withdrawn && live->attempt.slices.size() == 1) co_await unplace(live);
+  else if (!settled()) co_await lose_node(live, node, withdrawn ? "the runner was never started" : "the runner is gone and left nothing to deliver");
+  co_await core_.provider.clear(task);
 }
 
 Task<void> Dispatcher::unplace(LiveAttemptPtr live) {
   auto now = core_.clock.utc();
-  auto changed = co_await core_.database.write([&](db::Connection& connection) {
-    return unplace_run(connection, {live->run.id.value, live->attempt.number}, now);
+  auto changed = co_await core_.reserve.insist([&] {
+    return core_.database.write([&](db::Connection& connection) {
+      return unplace_run(connection, {live->run.id.value, live->attempt.number}, now);
+    });
   });
   attempt_over(changed);
   core_.events.notify();
 }
 
-Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node) {
+Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node, std::string why) {
   AttemptName name{live->run.id.value, live->attempt.number};
   auto now = core_.clock.utc();
   model::ExitRecord exit;
   exit.reason = EndReason::node_lost;
-  exit.message = "the runner is gone and left nothing to deliver";
+  exit.message = std::move(why);
   exit.started = live->attempt.claimed.value_or(live->attempt.placed);
   exit.ended = now;
   int nodes = static_cast<int>(live->attempt.slices.size());
-  co_await logs_.seal_rest({task_of(*live, node), wire::main_log_name(nodes, node)});
-  auto finished = co_await core_.database.write([&](db::Connection& connection) {
-    return finish_node(connection, name, node, exit, now);
+  LogStream stream{task_of(*live, node), wire::main_log_name(nodes, node)};
+  auto finished = co_await core_.reserve.insist([&]() -> Task<NodeFinished> {
+    co_await logs_.seal_rest(stream);
+    co_return co_await core_.database.write([&](db::Connection& connection) {
+      return finish_node(connection, name, node, exit, now);
+    });
   });
   live->finished.insert(node);
   if (finished.gang_failed) attempts_.ask_stop(name.run_id, EndReason::canceled);
@@ -211,7 +251,9 @@ Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node) {
 
 Task<void> Dispatcher::preempt(AttemptName name) {
   auto now = core_.clock.utc();
-  auto changed = co_await core_.database.write([&](db::Connection& connection) { return preempt_attempt(connection, name, now); });
+  co_await core_.reserve.insist([&] {
+    return core_.database.write([&](db::Connection& connection) { return preempt_attempt(connection, name, now); });
+  });
   attempts_.ask_stop(name.run_id, EndReason::preempted);
   core_.events.notify();
   if (auto live = attempts_.find(name.run_id, name.number)) co_await enforce_stop(live);

@@ -61,15 +61,19 @@ class Dispatcher {
   rt::Task<void> place(sched::Placement placement);
   rt::Task<void> take_back(sched::Placement placement, base::Error why);
   rt::Task<void> preempt(AttemptName name);
-  void begin(const LiveAttemptPtr& live, std::string token);
-  rt::Task<void> start_node(LiveAttemptPtr live, int node, std::string token);
+  void begin(const LiveAttemptPtr& live);
   rt::Task<void> recover_attempt(model::RunRecord run);
-  // From a known runner (or none) to the end of this node's part: waits for the runner to go, delivers what a dead one
-  // left, and ends the node as lost when nobody else has ended it.
-  rt::Task<void> tend(LiveAttemptPtr live, int node, std::string handle);
+  // The whole care for one node's part, the same after a restart: finds its runner or starts it, waits for it to go, has
+  // what a dead one left delivered, and ends the node as lost when nobody else has ended it.
+  rt::Task<void> tend(LiveAttemptPtr live, int node);
+  // Waits for a runner, if there is one, that has not yet made its spool.
+  rt::Task<compute::Provider::Found> find_runner(compute::TaskName task);
+  // Gives the handle of a new runner or adopter; empty when it could not be started.
+  rt::Task<std::string> start_runner(LiveAttemptPtr live, int node, bool adopt);
+  bool may_start(const LiveAttempt& live) const;
   // The runner never came to life: the run goes back to the queue, and no failure is counted.
   rt::Task<void> unplace(LiveAttemptPtr live);
-  rt::Task<void> lose_node(LiveAttemptPtr live, int node);
+  rt::Task<void> lose_node(LiveAttemptPtr live, int node, std::string why);
   rt::Task<void> enforce_stop(LiveAttemptPtr live);
   compute::TaskName task_of(const LiveAttempt& live, int node) const;
 

@@ -8,6 +8,7 @@
 #include "net/router.h"
 #include "server/authority.h"
 #include "server/core.h"
+#include "server/disk_budget.h"
 #include "server/dispatcher.h"
 #include "server/live_logs.h"
 #include "server/runner_desk.h"
@@ -22,6 +23,7 @@ struct Services {
   LiveLogs& logs;
   RunnerDesk& desk;
   cas::PartialUploads& uploads;
+  DiskBudget& budget;
   base::UtcTime started;
   std::function<std::string()> render_metrics;
 };

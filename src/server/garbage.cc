@@ -4,7 +4,11 @@
 
 namespace lathe::server {
 
-rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, bool dry_run) {
+std::chrono::hours configured_lease(const SiteConfig& site) {
+  return std::chrono::duration_cast<std::chrono::hours>(std::chrono::seconds(site.blob_lease_seconds));
+}
+
+rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted) {
   auto references = co_await core.database.read([](db::Connection& connection) {
     std::vector<cas::Reference> found;
     db::artifacts::visit_references(connection, [&](const base::Digest& digest, bool is_tree) { found.push_back({digest, is_tree}); });
@@ -12,8 +16,8 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, bool dr
   });
   cas::GcOptions options;
   options.now = core.clock.utc();
-  options.lease = std::chrono::duration_cast<std::chrono::hours>(std::chrono::seconds(core.site.blob_lease_seconds));
-  options.dry_run = dry_run;
+  options.lease = wanted.lease;
+  options.dry_run = wanted.dry_run;
   cas::RootVisitor roots = [&](const std::function<void(const cas::Reference&)>& visit) -> base::Result<void> {
     for (const auto& reference : references) visit(reference);
     return {};
@@ -21,12 +25,12 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, bool dr
   auto report = co_await core.files.run(core.home, [&] {
     return base::value_or_throw(cas::collect_garbage(core.store, roots, options));
   });
-  if (!dry_run) {
+  if (!wanted.dry_run) {
     co_await core.database.write([&](db::Connection& connection) {
       audit(connection, caller, options.now, "store.gc", "store", fmt::format("{} blobs removed", report.removed_blobs));
     });
   }
-  core.metrics.add("lathe_gc_removed_bytes_total", dry_run ? 0 : report.removed_bytes);
+  core.metrics.add("lathe_gc_removed_bytes_total", wanted.dry_run ? 0 : report.removed_bytes);
   co_return report;
 }
 

@@ -6,7 +6,13 @@
 
 namespace lathe::server {
 
+struct Collection {
+  std::chrono::hours lease;
+  bool dry_run = false;
+};
+std::chrono::hours configured_lease(const SiteConfig& site);
+
 // Everything the database names is a root. A blob without a root stays until its lease is over.
-rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, bool dry_run);
+rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted);
 
 }  // namespace lathe::server

@@ -23,6 +23,7 @@ struct LiveAttempt {
   model::EndReason stop = model::EndReason::none;
   std::map<int, std::string> handles;  // by node: the provider's handle of its runner
   std::set<int> finished;              // nodes that have reported their end
+  bool recovered = false;              // placed by an earlier server process: its runners may be anywhere on their way
   bool over = false;
   rt::Notifier changed;  // stop or over
 };

@@ -67,6 +67,8 @@ std::uint64_t size_on_disk(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+std::string attempt_folder(std::int64_t run_sequence, int attempt) { return fmt::format("{}.{}", run_sequence, attempt); }
+
 }  // namespace
 
 struct LiveLogs::Segment {
@@ -94,7 +96,7 @@ LiveLogs::LiveLogs(fs::path folder, rt::Executor& home, rt::BlockingPool& pool, 
 LiveLogs::~LiveLogs() = default;
 
 fs::path LiveLogs::file_of(const compute::TaskName& task, int segment) const {
-  return folder_ / fmt::format("{}.{}", task.run_sequence, task.attempt) / fmt::format("{}.{}", task.node, segment);
+  return folder_ / attempt_folder(task.run_sequence, task.attempt) / fmt::format("{}.{}", task.node, segment);
 }
 
 Task<LiveLogs::StreamPtr> LiveLogs::load(LogStream id) {
@@ -247,10 +249,27 @@ Task<void> LiveLogs::attempt_ended(std::int64_t run_sequence, int attempt) {
     it->second->grown.notify();
     it = streams_.erase(it);
   }
-  auto folder = folder_ / fmt::format("{}.{}", run_sequence, attempt);
+  auto folder = folder_ / attempt_folder(run_sequence, attempt);
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) co_return;
   co_await pool_.run(home_, [&] { fs::remove_all(folder, ignored); });
+}
+
+Task<void> LiveLogs::sweep() {
+  auto found = co_await pool_.run(home_, [&] {
+    std::vector<fs::path> folders;
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+      folders.push_back(entry->path());
+    return folders;
+  });
+  std::set<std::string> live;
+  for (const auto& [run, attempt] : live_) live.insert(attempt_folder(run, attempt));
+  for (const auto& folder : found) {
+    if (live.contains(folder.filename().string())) continue;
+    std::error_code ignored;
+    co_await pool_.run(home_, [&] { fs::remove_all(folder, ignored); });
+  }
 }
 
 }  // namespace lathe::server

@@ -63,6 +63,8 @@ class LiveLogs {
   void attempt_started(std::int64_t run_sequence, int attempt);
   // Nothing comes any more: followers see the end, live files of the attempt are removed.
   rt::Task<void> attempt_ended(std::int64_t run_sequence, int attempt);
+  // Removes live files of attempts that ended while no server was there to do it.
+  rt::Task<void> sweep();
 
  private:
   struct Segment;

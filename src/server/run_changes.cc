@@ -83,10 +83,10 @@ Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& c
 }
 
 Changed place_run(Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
-                  const base::Digest& token_hash, base::UtcTime now) {
+                  const std::function<base::Digest(std::int64_t, int)>& token_hash, base::UtcTime now) {
   auto run = db::runs::get(connection, model::RunId{run_id});
-  return store_change(connection, run,
-                      model::placed(run, current_attempt(connection, run), std::move(slices), token_hash, now));
+  auto hash = token_hash(run.sequence, run.attempt + 1);
+  return store_change(connection, run, model::placed(run, current_attempt(connection, run), std::move(slices), hash, now));
 }
 
 Changed claim_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
@@ -95,6 +95,8 @@ Changed claim_attempt(Connection& connection, const AttemptName& name, base::Utc
 }
 
 Changed end_process(Connection& connection, const AttemptName& name, base::UtcTime now) {
+  // The claim is written behind its answer, so a crash or a full disk may have lost it.
+  claim_attempt(connection, name, now);
   auto [run, attempt] = load_attempt(connection, name);
   return store_change(connection, run, model::process_ended(run, attempt, now));
 }

@@ -44,6 +44,7 @@ Task<Response> submit(Services& services, Request& request) {
     return db::runs::find(connection, parsed.id);
   });
   if (!existing) {
+    core.reserve.require_room();
     submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
     if (parsed.spec.snapshot) co_await require_complete_tree(core, *parsed.spec.snapshot, parsed.spec.command.script);
   }
@@ -110,9 +111,11 @@ Task<Response> cancel(Services& services, Request& request) {
   auto& core = services.core;
   auto caller = caller_of(request);
   auto now = core.clock.utc();
-  auto outcome = co_await core.database.write([&](db::Connection& connection) {
-    auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
-    return cancel_run(connection, run, caller, now);
+  auto outcome = co_await core.reserve.spend([&] {
+    return core.database.write([&](db::Connection& connection) {
+      auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
+      return cancel_run(connection, run, caller, now);
+    });
   });
   if (outcome.changed) {
     services.dispatcher.cancel_asked(outcome.run);
@@ -176,11 +179,13 @@ Task<Response> remove(Services& services, Request& request) {
   auto& core = services.core;
   auto caller = caller_of(request);
   auto now = core.clock.utc();
-  co_await core.database.write([&](db::Connection& connection) {
-    auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
-    db::runs::remove(connection, run);
-    db::events::append_change(connection, run, "deleted", "deleted by " + caller.name, now);
-    audit(connection, caller, now, "run.delete", run.id.value);
+  co_await core.reserve.spend([&] {
+    return core.database.write([&](db::Connection& connection) {
+      auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
+      db::runs::remove(connection, run);
+      db::events::append_change(connection, run, "deleted", "deleted by " + caller.name, now);
+      audit(connection, caller, now, "run.delete", run.id.value);
+    });
   });
   core.events.notify();
   co_return Response::empty(204);

@@ -30,8 +30,8 @@ void RunnerDesk::note_claim(const LiveAttemptPtr& live) {
   if (live->attempt.claimed) return;
   live->attempt.claimed = core_.clock.utc();
   core_.scope.spawn("note claim", [](RunnerDesk& desk, AttemptName name, base::UtcTime now) -> Task<void> {
-    auto changed = co_await desk.core_.database.write([&](db::Connection& connection) {
-      return claim_attempt(connection, name, now);
+    auto changed = co_await desk.core_.reserve.insist([&] {
+      return desk.core_.database.write([&](db::Connection& connection) { return claim_attempt(connection, name, now); });
     });
     desk.dispatcher_.edited(changed.run);
     desk.core_.events.notify();
@@ -85,7 +85,9 @@ Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::Body
 Task<void> RunnerDesk::process_ended(AttemptName name) {
   get_live(name);
   auto now = core_.clock.utc();
-  auto changed = co_await core_.database.write([&](db::Connection& connection) { return end_process(connection, name, now); });
+  auto changed = co_await core_.reserve.spend([&] {
+    return core_.database.write([&](db::Connection& connection) { return end_process(connection, name, now); });
+  });
   dispatcher_.edited(changed.run);
   core_.events.notify();
 }
@@ -115,16 +117,21 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
   core_.events.notify();
 }
 
+Task<void> RunnerDesk::seal_log(AttemptName name, int node) {
+  auto live = attempts_.find(name.run_id, name.number);
+  int nodes = live ? static_cast<int>(live->attempt.slices.size()) : 0;
+  if (node < 0 || node >= nodes) co_return;
+  co_await logs_.seal_rest({{live->run.sequence, name.number, node}, wire::main_log_name(nodes, node)});
+}
+
 Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::ExitRecord exit) {
   auto now = core_.clock.utc();
-  if (auto live = attempts_.find(name.run_id, name.number)) {
+  auto finished = co_await core_.reserve.spend([&]() -> Task<NodeFinished> {
     // What followers have seen must be in the store before the run is over.
-    int nodes = static_cast<int>(live->attempt.slices.size());
-    if (node >= 0 && node < nodes)
-      co_await logs_.seal_rest({{live->run.sequence, name.number, node}, wire::main_log_name(nodes, node)});
-  }
-  auto finished = co_await core_.database.write([&](db::Connection& connection) {
-    return finish_node(connection, name, node, exit, now);
+    co_await seal_log(name, node);
+    co_return co_await core_.database.write([&](db::Connection& connection) {
+      return finish_node(connection, name, node, exit, now);
+    });
   });
   if (auto live = attempts_.find(name.run_id, name.number)) live->finished.insert(node);
   if (finished.gang_failed) attempts_.ask_stop(name.run_id, model::EndReason::canceled);

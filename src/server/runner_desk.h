@@ -37,6 +37,7 @@ class RunnerDesk {
  private:
   LiveAttemptPtr get_live(const AttemptName& name) const;
   void note_claim(const LiveAttemptPtr& live);
+  rt::Task<void> seal_log(AttemptName name, int node);
   rt::Task<db::workspaces::Workspace> workspace(std::string name);
 
   Core& core_;

@@ -10,6 +10,7 @@
 #include "db/computes.h"
 #include "server/endpoints.h"
 #include "server/state_dir.h"
+#include "server/sweep.h"
 #include "sys/gpu.h"
 #include "sys/machine.h"
 
@@ -48,11 +49,12 @@ class Server {
          cas::DiskStore& store)
       : options_(options), state_(state), site_(std::move(site)), home_(home), database_(database),
         provider_(local_config(options, state, site_), home, files_), events_(home),
-        core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, events_},
+        reserve_(state, home, files_, scope_),
+        core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, reserve_, events_},
         authority_(core_), attempts_(home), logs_(state.live(), home, files_, store, database),
         dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
-        desk_(core_, attempts_, logs_, dispatcher_), uploads_(store),
-        services_{core_, authority_, dispatcher_, logs_, desk_, uploads_, core_.clock.utc(), [this] { return render_metrics(); }},
+        desk_(core_, attempts_, logs_, dispatcher_), uploads_(store), budget_(core_),
+        services_{core_, authority_, dispatcher_, logs_, desk_, uploads_, budget_, core_.clock.utc(), [this] { return render_metrics(); }},
         http_(home, router_, [this](const net::Request& request) { return authority_.authenticate(request); },
               [this](const net::RequestOutcome& outcome) { metrics_.count_request(outcome.operation, outcome.status, outcome.took); }) {
     add_all_routes(router_, services_);
@@ -65,6 +67,7 @@ class Server {
     co_await make_default_workspace();
     co_await dispatcher_.recover();
     dispatcher_.start();
+    scope_.spawn("sweep", sweep_leftovers(core_, logs_));
     open_doors();
     int signal = co_await home_.signal();
     base::log::info("stopping", {{"signal", signal}});
@@ -133,6 +136,7 @@ class Server {
   compute::LocalProvider provider_;
   Metrics metrics_;
   rt::Notifier events_;
+  Reserve reserve_;
   Core core_;
   Authority authority_;
   LiveAttempts attempts_;
@@ -140,6 +144,7 @@ class Server {
   Dispatcher dispatcher_;
   RunnerDesk desk_;
   cas::PartialUploads uploads_;
+  DiskBudget budget_;
   Services services_;
   net::Router router_;
   net::HttpServer http_;

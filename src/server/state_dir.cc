@@ -20,9 +20,7 @@ using base::Result;
 namespace fs = std::filesystem;
 
 // 64 MiB, but never more than a sixteenth of a small file system.
-std::uint64_t reserve_bytes(int fd) {
-  struct statvfs info {};
-  if (::fstatvfs(fd, &info) != 0) return 0;
+std::uint64_t reserve_bytes(const struct statvfs& info) {
   return std::min<std::uint64_t>(64u << 20, info.f_blocks * info.f_frsize / 16);
 }
 
@@ -60,9 +58,11 @@ Result<void> make_private_folder(const fs::path& path) {
 
 }  // namespace
 
-std::string make_token() {
+std::string make_token() { return format_token(base::random_bytes(32)); }
+
+std::string format_token(std::string_view bytes) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string bytes = base::random_bytes(32), out = "lathe_";
+  std::string out = "lathe_";
   unsigned bits = 0, held = 0;
   for (unsigned char byte : bytes) {
     held = held << 8 | byte;
@@ -137,12 +137,19 @@ Result<void> StateDir::ensure_reserve() const {
   if (fd < 0) return base::fail(base::errno_error(errno, "create " + path.string()));
   struct stat status {};
   ::fstat(fd, &status);
-  std::uint64_t wanted = reserve_bytes(fd);
+  struct statvfs info {};
+  std::uint64_t wanted = ::fstatvfs(fd, &info) == 0 ? reserve_bytes(info) : 0;
   bool there = static_cast<std::uint64_t>(status.st_blocks) * 512 >= wanted;
   int error = there ? 0 : ::posix_fallocate(fd, 0, static_cast<off_t>(wanted));
   ::close(fd);
   if (error != 0) return base::fail(base::errno_error(error, "set space aside in " + path.string()));
   return {};
+}
+
+bool StateDir::has_room_to_spare() const {
+  struct statvfs info {};
+  if (::statvfs(root_.c_str(), &info) != 0) return false;
+  return info.f_bavail * info.f_frsize >= 2 * reserve_bytes(info);
 }
 
 void StateDir::release_reserve() const {

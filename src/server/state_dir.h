@@ -38,6 +38,8 @@ class StateDir {
   // 64 MiB set aside, so that a full disk still has room for the last states of runs.
   base::Result<void> ensure_reserve() const;
   void release_reserve() const;
+  // Whether there is room for the reserve and as much again.
+  bool has_room_to_spare() const;
 
  private:
   StateDir(std::filesystem::path root, int lock) : root_(std::move(root)), lock_(lock) {}
@@ -47,5 +49,7 @@ class StateDir {
 
 // Makes a new secret: "lathe_" and 43 characters of base64url, 256 bits.
 std::string make_token();
+// The same form of 32 given bytes.
+std::string format_token(std::string_view bytes);
 
 }  // namespace lathe::server

@@ -7,7 +7,7 @@ import pytest
 
 from harness import processes
 from harness.campaign import Campaign
-from harness.checker import check_blobs, check_database, check_events, check_processes, rule_of_three
+from harness.checker import check_blobs, check_database, check_events, check_leftovers, check_processes
 from harness.client import new_id
 from harness.server import Server
 from harness.wait import wait_for
@@ -80,11 +80,10 @@ def test_a_killed_runner_ends_its_attempt_and_its_spool_is_delivered_once():
                 check_end(client, run, seen)
             wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 10, "the end of all processes")
         check_processes(server.state, mark)
-        assert not list((server.state / "work").glob("*/spool")), "spools are left after delivery"
+        check_leftovers(server.state)
         server.stop()
         check_database(server.state)
         check_blobs(server.state)
-    print(rule_of_three(campaign.done))
 
 
 def test_a_lost_node_is_told_apart_from_a_failing_script(server, client, mark):

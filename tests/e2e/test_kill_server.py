@@ -8,7 +8,7 @@ import pytest
 
 from harness import processes
 from harness.campaign import Campaign
-from harness.checker import check_blobs, check_database, check_events, check_processes, check_runs, rule_of_three
+from harness.checker import check_blobs, check_database, check_events, check_leftovers, check_processes, check_runs
 from harness.client import new_id
 from harness.ledger import Ledger
 from harness.load import KINDS, WHOLE_LOG, Load
@@ -33,6 +33,7 @@ def check_everything(server, ledger, mark):
     for run in stored.values():
         check_one(client, run["id"], attempted[run["id"]]["kind"])
     check_processes(server.state, mark)
+    check_leftovers(server.state)
     assert client.post("/api/v1/store/verify").expect(200).json()["damaged"] == []
     server.stop()
     check_database(server.state)
@@ -53,7 +54,7 @@ def check_one(client, run, kind):
 
 @pytest.mark.campaign
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed_at_random(tmp_path):
-    campaign, runs = Campaign("kill-server", "LATHE_KILLS", 100), 0
+    campaign = Campaign("kill-server", "LATHE_KILLS", 100)
     for index, block in enumerate(campaign.blocks(100)):
         mark, ledger = new_id("mark"), Ledger(tmp_path / f"ledger.{index}")
         with Server() as server:
@@ -63,8 +64,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed_at_random(tmp_pa
                 server.kill()
                 server.start()
             load.stop()
-            runs += check_everything(server, ledger, mark)
-    print(f"{runs} runs; {rule_of_three(campaign.done)}")
+            campaign.add(runs=check_everything(server, ledger, mark))
 
 
 COUNTER = "import os, time\nfor i in range(300): print(os.getpid(), i, flush=True); time.sleep(0.01)"

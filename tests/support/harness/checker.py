@@ -37,6 +37,12 @@ def check_processes(state, marker):
     wait_for(lambda: not processes.runners_of(state), 10, "the end of all runners")
 
 
+def check_leftovers(state):
+    """When all runs are over, nothing of them is left outside of the database and the store."""
+    wait_for(lambda: not list((state / "work").iterdir()), 20, "the end of all task folders")
+    wait_for(lambda: not list((state / "live").iterdir()), 20, "the end of all live logs")
+
+
 def check_database(state):
     with sqlite3.connect(f"file:{state}/lathe.db?mode=ro", uri=True) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -53,7 +59,3 @@ def check_blobs(state):
             assert found == folder.name + file.name, f"{file} has the digest {found}"
             count += 1
     return count
-
-
-def rule_of_three(trials):
-    return f"0 failures in {trials} trials: failure rate < {300 / max(trials, 1):.2f} % at 95 %"

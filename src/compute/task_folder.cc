@@ -1,0 +1,113 @@
+#include "compute/task_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace lathe::compute {
+
+namespace fs = std::filesystem;
+
+std::string process_start(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  // The second field is the program's name in parentheses and may hold anything, so count from its end.
+  auto close = line.rfind(')');
+  if (close == line.npos) return {};
+  auto fields = base::split(std::string_view(line).substr(close + 2), ' ');
+  return fields.size() > 19 ? std::string(fields[19]) : std::string();
+}
+
+namespace {
+
+bool is_zombie(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  auto close = line.rfind(')');
+  return close != line.npos && line.size() > close + 2 && line[close + 2] == 'Z';
+}
+
+// The process that holds a flock on the file with this inode, from /proc/locks; 0 when none is listed.
+pid_t lock_holder(ino_t inode) {
+  std::ifstream file("/proc/locks");
+  std::string line, wanted = fmt::format(":{}", inode);
+  while (std::getline(file, line)) {
+    // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"
+    std::vector<std::string_view> words;
+    for (auto word : base::split(line, ' '))
+      if (!word.empty()) words.push_back(word);
+    if (words.size() > 5 && words[1] == "FLOCK" && words[5].ends_with(wanted))
+      return static_cast<pid_t>(base::parse_u64(words[4]).value_or(0));
+  }
+  return 0;
+}
+
+fs::path header_in(const fs::path& folder) { return folder / "spool" / "spool.json"; }
+
+// A runner holds a lock on its spool as long as it or a process of its run lives.
+Provider::Found look_at_spool(const fs::path& header) {
+  sys::Fd file(::open(header.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return {Provider::Trace::none, {}};
+  struct stat status {};
+  ::fstat(file.get(), &status);
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return {Provider::Trace::dead, {}};
+  pid_t pid = lock_holder(status.st_ino);
+  std::string since = process_start(pid);
+  // The lock outlives a killed runner until its processes are gone.
+  if (since.empty() || is_zombie(pid)) return {Provider::Trace::dead, {}};
+  return {Provider::Trace::alive, fmt::format("{}:{}", pid, since)};
+}
+
+}  // namespace
+
+Provider::Found look_at_folder(const fs::path& folder) {
+  sys::Fd file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return {};
+  bool locked = ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
+  // In this order: a runner that makes its spool between the two looks is seen by the second.
+  auto found = look_at_spool(header_in(folder));
+  if (found.trace == Provider::Trace::none && locked) found.trace = Provider::Trace::starting;
+  return found;
+}
+
+base::Result<sys::Fd> take_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  sys::Fd lock(failed ? -1 : ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock) return base::fail(base::errno_error(failed ? failed.value() : errno, "make " + folder.string()));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::access(header_in(folder).c_str(), F_OK) == 0)
+    return base::fail(base::Code::conflict, "{} is in use by another runner", folder.string());
+  // A runner that died while it made its spool leaves a part of it.
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+    fs::remove_all(entry->path(), failed);
+  return lock;
+}
+
+void clear_folder(const fs::path& folder) {
+  auto trace = look_at_folder(folder).trace;
+  if (trace == Provider::Trace::alive || trace == Provider::Trace::starting) return;
+  sys::Fd header(::open(header_in(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (header && ::flock(header.get(), LOCK_EX | LOCK_NB) != 0) return;
+  std::error_code failed;
+  fs::remove_all(folder, failed);
+  if (failed) base::log::warn("a folder of a run that is over stays", {{"folder", folder.string()}, {"why", failed.message()}});
+}
+
+std::optional<TaskName> parse_task(std::string_view text) {
+  auto parts = base::split(text, '.');
+  if (parts.size() != 3) return std::nullopt;
+  auto run = base::parse_u64(parts[0]), attempt = base::parse_u64(parts[1]), node = base::parse_u64(parts[2]);
+  if (!run || !attempt || !node || *run > INT64_MAX || *attempt > INT32_MAX || *node > INT32_MAX) return std::nullopt;
+  TaskName task{static_cast<std::int64_t>(*run), static_cast<int>(*attempt), static_cast<int>(*node)};
+  return task.text() == text ? std::optional(task) : std::nullopt;
+}
+
+}  // namespace lathe::compute

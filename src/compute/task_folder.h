@@ -1,0 +1,29 @@
+// The folder of one node task on this machine: what its locks tell about the runner, and taking and clearing it.
+// Blocking; called on the pool. Two locks (flock) say who lives: the one on the folder is taken before a runner is
+// started and inherited by it; the one on spool/spool.json is the runner's own, held as long as a process of its run lives.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "compute/provider.h"
+#include "sys/fd.h"
+
+namespace lathe::compute {
+
+// Field 22 of /proc/PID/stat: when the process started, in clock ticks since boot. Empty when there is none.
+std::string process_start(pid_t pid);
+
+Provider::Found look_at_folder(const std::filesystem::path& folder);
+// The folder, locked and empty. conflict while a runner lives in it or a spool is left.
+base::Result<sys::Fd> take_folder(const std::filesystem::path& folder);
+// Removes the folder, unless something of its task still lives.
+void clear_folder(const std::filesystem::path& folder);
+// The reverse of TaskName::text().
+std::optional<TaskName> parse_task(std::string_view text);
+
+}  // namespace lathe::compute

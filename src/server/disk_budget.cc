@@ -1,0 +1,36 @@
+#include "server/disk_budget.h"
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "server/garbage.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using rt::Task;
+
+Task<void> DiskBudget::measure() {
+  auto stats = co_await core_.files.run(core_.home, [&] { return base::value_or_throw(core_.store.stats()); });
+  used_ = stats.bytes + stats.partial_bytes;
+  core_.metrics.set("lathe_store_bytes", static_cast<double>(stats.bytes));
+}
+
+Task<void> DiskBudget::collect(std::chrono::hours lease) {
+  auto report = co_await collect_store_garbage(core_, {"server", 0, "disk budget"}, {.lease = lease, .dry_run = false});
+  base::log::info("collected for the disk budget", {{"blobs", report.removed_blobs}, {"bytes", report.removed_bytes}});
+  co_await measure();
+}
+
+Task<void> DiskBudget::require_room() {
+  if (core_.site.disk_budget_bytes == 0) co_return;
+  if (!used_) co_await measure();
+  if (is_over()) co_await collect(configured_lease(core_.site));
+  if (is_over()) co_await collect(std::chrono::hours(1));
+  if (is_over())
+    throw Error(Code::no_space, fmt::format("the store holds {}, its budget is {}", base::human_bytes(*used_),
+                                            base::human_bytes(core_.site.disk_budget_bytes)))
+        .hint("delete runs that are no longer needed (lathe run delete), or raise disk_budget_gb in config.yaml");
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,146 @@
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "server/http_tools.h"
+#include "server/metrics.h"
+#include "server/site_config.h"
+#include "server/state_dir.h"
+#include "server/test_support.h"
+
+namespace lathe::server {
+namespace {
+
+using base::Code;
+
+TEST(StateDir, RefusesASecondServerAndNamesTheHolder) {
+  TempFolder folder;
+  auto first = StateDir::open(folder.path());
+  ASSERT_TRUE(first);
+  auto second = StateDir::open(folder.path());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::conflict);
+  EXPECT_NE(second.error().message().find(std::to_string(::getpid())), std::string::npos) << second.error().message();
+  EXPECT_FALSE(second.error().hint().empty());
+}
+
+TEST(StateDir, IsFreeAgainWhenItsServerIsGone) {
+  TempFolder folder;
+  { ASSERT_TRUE(StateDir::open(folder.path())); }
+  EXPECT_TRUE(StateDir::open(folder.path()));
+}
+
+TEST(StateDir, MakesOnePrivateTokenAndKeepsIt) {
+  TempFolder folder;
+  auto state = base::value_or_throw(StateDir::open(folder.path()));
+  auto token = base::value_or_throw(state.admin_token());
+  EXPECT_EQ(token.size(), 6u + 43u);
+  EXPECT_EQ(base::value_or_throw(state.admin_token()), token);
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "token").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST(StateDir, RefusesATokenFileThatOthersCanRead) {
+  TempFolder folder;
+  auto state = base::value_or_throw(StateDir::open(folder.path()));
+  base::value_or_throw(state.admin_token());
+  ::chmod((folder / "token").c_str(), 0644);
+  auto token = state.admin_token();
+  ASSERT_FALSE(token);
+  EXPECT_NE(token.error().hint().find("chmod 600"), std::string::npos);
+}
+
+TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {
+  auto one = make_token(), other = make_token();
+  EXPECT_TRUE(one.starts_with("lathe_"));
+  EXPECT_NE(one, other);
+  EXPECT_EQ(one.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), std::string::npos);
+}
+
+TEST(SiteConfig, IsTheDefaultWithoutAFile) {
+  auto config = load_site_config("/nonexistent/config.yaml");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->rules.gpu, model::GpuRule::optional);
+  EXPECT_EQ(config->rules.size, model::SizeRule::fit);
+}
+
+TEST(SiteConfig, ReadsEveryKey) {
+  auto config = parse_site_config(R"(
+providers:
+  local:
+    gpu: required
+    size: exact
+    launcher: [nice, -n, "5"]
+    work_dir: /var/lathe
+    enforce_memory: false
+    machine: {cores: 4, memory_gb: 8, gpus: [a, b]}
+disk_budget_gb: 2
+store: {lease_hours: 1}
+logs: {segment_mb: 1}
+)");
+  ASSERT_TRUE(config) << config.error().text();
+  EXPECT_EQ(config->rules.gpu, model::GpuRule::required);
+  EXPECT_EQ(config->rules.size, model::SizeRule::exact);
+  EXPECT_EQ(config->launcher, (std::vector<std::string>{"nice", "-n", "5"}));
+  EXPECT_EQ(config->work, "/var/lathe");
+  EXPECT_FALSE(config->enforce_memory);
+  EXPECT_EQ(config->machine->millicores, 4000);
+  EXPECT_EQ(config->machine->gpus.size(), 2u);
+  EXPECT_EQ(config->disk_budget_bytes, 2ull << 30);
+  EXPECT_EQ(config->blob_lease_seconds, 3600);
+  EXPECT_EQ(config->log_segment_bytes, 1u << 20);
+}
+
+TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {
+  for (auto [text, field] : {std::pair{"provider: {}", "provider"},
+                             {"providers: {local: {gpus: optional}}", "providers.local.gpus"},
+                             {"providers: {local: {gpu: maybe}}", "providers.local.gpu"},
+                             {"providers: {local: {work_dir: relative}}", "providers.local.work_dir"},
+                             {"disk_budget_gb: -1", "disk_budget_gb"},
+                             {"disk_budget_gb: .nan", "disk_budget_gb"},
+                             {"logs: {segment_mb: [1]}", "logs.segment_mb"},
+                             {"providers: {local: {machine: {cores: 2}}}", "providers.local.machine"}}) {
+    auto config = parse_site_config(text);
+    ASSERT_FALSE(config) << text;
+    EXPECT_EQ(config.error().code(), Code::invalid) << text;
+    EXPECT_EQ(config.error().field(), field) << text;
+  }
+  EXPECT_FALSE(parse_site_config("a: [unclosed"));
+  EXPECT_FALSE(parse_site_config("- just\n- a list"));
+}
+
+net::Request with_range(const std::string& value) {
+  net::Request request;
+  request.headers["range"] = value;
+  return request;
+}
+
+TEST(Range, GivesThePartThatWasAskedFor) {
+  auto range = [](const std::string& value) {
+    auto got = requested_range(with_range(value), 100);
+    return std::tuple(got.offset, got.length, got.partial);
+  };
+  EXPECT_EQ(range("bytes=0-9"), std::tuple(0u, 10u, true));
+  EXPECT_EQ(range("bytes=90-"), std::tuple(90u, 10u, true));
+  EXPECT_EQ(range("bytes=-5"), std::tuple(95u, 5u, true));
+  EXPECT_EQ(range("bytes=50-1000"), std::tuple(50u, 50u, true));
+  EXPECT_EQ(range("lines=1-2"), std::tuple(0u, 100u, false)) << "an unknown unit is no range";
+  EXPECT_THROW(requested_range(with_range("bytes=101-"), 100), base::Error);
+  EXPECT_THROW(requested_range(with_range("bytes=9-3"), 100), base::Error);
+}
+
+TEST(Metrics, CountsRequestsAndSortsLatenciesIntoBuckets) {
+  Metrics metrics;
+  metrics.count_request("getRun", 200, std::chrono::microseconds(900));
+  metrics.count_request("getRun", 404, std::chrono::milliseconds(3));
+  metrics.count_request("", 404, std::chrono::milliseconds(3));
+  auto text = metrics.render();
+  EXPECT_NE(text.find(R"(lathe_requests_total{operation="getRun",status="200"} 1)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(lathe_request_seconds_bucket{operation="getRun",le="0.001"} 1)"), std::string::npos);
+  EXPECT_NE(text.find(R"(lathe_request_seconds_bucket{operation="getRun",le="0.004"} 2)"), std::string::npos);
+  EXPECT_NE(text.find(R"(lathe_requests_total{operation="none",status="404"} 1)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lathe::server

@@ -1,0 +1,141 @@
+"""What a server does with what an earlier one left: half-started runners, leftovers of runs that are over, a broken disk."""
+
+import fcntl
+import http.client
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import processes
+from harness.checker import check_database, check_leftovers
+from harness.client import make_submit
+from harness.wait import wait_for
+
+
+def launcher(folder, text):
+    """Site configuration with a shell script before each runner's own command."""
+    script = folder / "launcher"
+    script.write_text(f"#!/bin/sh\n{text}\n")
+    script.chmod(0o755)
+    return {"providers": {"local": {"launcher": [str(script)]}}}
+
+
+def test_a_runner_on_its_way_when_the_server_is_killed_keeps_its_attempt(make_server, tmp_path):
+    """It was started and has not claimed: the next server waits for it and starts no second one."""
+    gate, started = tmp_path / "gate", tmp_path / "started"
+    config = launcher(tmp_path, f'echo >> {started}; while [ ! -e {gate} ]; do sleep 0.02; done; exec "$@"')
+    server = make_server(config=config).start().prepare()
+    client = server.client()
+    run = client.submit("echo once")
+    wait_for(started.exists, 20, "the launcher")
+    server.kill()
+    server.start()
+    assert client.status(run) == "Queued"
+    gate.touch()
+    done = client.wait(run, "Completed")
+    assert len(done["attempts"]) == 1 and client.log(run) == b"once\n" and started.read_text() == "\n"
+    check_leftovers(server.state)
+
+
+def test_a_runner_that_died_on_its_way_is_started_again_in_the_same_attempt(make_server, tmp_path):
+    started = tmp_path / "started"
+    config = launcher(tmp_path, f'echo >> {started}; [ "$(wc -l < {started})" -ge 3 ] || exit 1; exec "$@"')
+    server = make_server(config=config).start().prepare()
+    client = server.client()
+    run = client.submit("echo once")
+    done = client.wait(run, "Completed")
+    assert len(done["attempts"]) == 1 and client.log(run) == b"once\n" and started.read_text() == "\n" * 3
+
+
+def test_a_runner_that_never_comes_to_life_ends_its_run_as_lost(make_server, tmp_path):
+    server = make_server(config=launcher(tmp_path, "exit 1")).start().prepare()
+    client = server.client()
+    done = client.wait(client.submit("true"), "Failed", deadline=90)
+    assert done["error"]["code"] == "node-lost" and len(done["attempts"]) == 1
+    check_leftovers(server.state)
+
+
+def test_a_cancel_reaches_a_run_whose_runner_never_started(make_server, tmp_path):
+    server = make_server(config=launcher(tmp_path, "exit 1")).start().prepare()
+    client = server.client()
+    run = client.submit("true")
+    wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
+    client.cancel(run).expect(200)
+    client.wait(run, "Canceled", deadline=60)
+
+
+def test_leftovers_of_runs_that_are_over_are_swept_at_start(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    done = client.submit("echo over")
+    number = client.wait(done, "Completed")["sequence"]
+    server.stop()
+    folders = [server.state / "work" / f"{number}.1.0", server.state / "work" / "4711.1.0"]
+    for folder in folders:
+        (folder / "spool").mkdir(parents=True)
+        (folder / "run" / "outputs").mkdir(parents=True)
+        (folder / "spool" / "spool.json").write_text("{}")
+    (server.state / "work" / "notes").mkdir()
+    live = server.state / "live" / f"{number}.1"
+    live.mkdir()
+    (live / "0.0").write_text("over\n")
+    # The second one looks as if a process of its run still lived.
+    with (folders[1] / "spool" / "spool.json").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        server.start()
+        wait_for(lambda: not folders[0].exists() and not live.exists(), 20, "the sweep")
+        assert (folders[1] / "run").exists(), "a folder in use was removed"
+    assert (server.state / "work" / "notes").exists(), "a folder that is none of ours was removed"
+    server.stop()
+    server.start()
+    wait_for(lambda: not folders[1].exists(), 20, "the second sweep")
+    assert client.log(done) == b"over\n"
+
+
+def test_the_folder_of_a_runner_killed_after_its_end_was_told_is_removed(make_server, tmp_path):
+    """Held by a launcher that keeps the work folder from being empty until the runner is gone."""
+    config = launcher(tmp_path, 'for word; do folder=$word; done; "$@"; mkdir -p "$folder/run/left"; exit 0')
+    server = make_server(config=config).start().prepare()
+    client = server.client()
+    client.wait(client.submit("true"), "Completed")
+    check_leftovers(server.state)
+
+
+def is_acknowledged(client, submit):
+    try:
+        return client.post(client.path("runs"), submit).status in (200, 201)
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_an_io_error_of_the_database_stops_the_server(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    kept = client.submit("echo kept")
+    client.wait(kept, "Completed")
+    broken = subprocess.Popen(
+        ["strace", "-f", "-qq", "-o", os.devnull, "-p", str(server.pid), "-e", "trace=fdatasync,fsync", "-e", "inject=fdatasync,fsync:error=EIO"],
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        status = f"/proc/{server.pid}/status"
+        wait_for(lambda: f"TracerPid:\t{broken.pid}" in open(status).read(), 20, "strace")
+        refused = make_submit("true")
+        assert not is_acknowledged(client, refused)
+        assert server.process.wait(20) not in (0, -signal.SIGKILL)
+    finally:
+        broken.kill()
+        broken.wait()
+    server.start()
+    assert client.log(kept) == b"kept\n"
+    # What was not acknowledged may be there or not; what is there works.
+    again = client.post(client.path("runs"), refused).expect(200, 201).json()
+    client.wait(again["id"], "Completed")
+    server.stop()
+    check_database(server.state)
+    assert not processes.runners_of(server.state)
