@@ -160,6 +160,9 @@ Task<Authority::Created> Authority::create(NewToken wanted, Caller caller) {
 Task<void> Authority::revoke(std::int64_t id, Caller caller) {
   auto now = core_.clock.utc();
   co_await core_.database.write([&](db::Connection& connection) {
+    if (auto row = db::tokens::find(connection, id); row && row->name == kAdminTokenName && !row->revoked)
+      throw Error(Code::conflict, "this is the token of the state folder; without it nobody could make another").field("token")
+          .hint("to change it, remove the file 'token' from the state folder and start the server again");
     if (!db::tokens::revoke(connection, id, now))
       throw Error(Code::not_found, fmt::format("there is no token {}", id)).field("token").hint("lathe token list shows them");
     audit(connection, caller, now, "token.revoke", fmt::format("{}", id));
