@@ -68,7 +68,7 @@ fuzz() {
     note "$(basename "$target"): $seconds s"
     mkdir -p "$ROOT/build/fuzz/corpus/$(basename "$target")"
     "$target" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$ROOT/build/fuzz/" \
-      "$ROOT/build/fuzz/corpus/$(basename "$target")" >"$REPORTS/$(basename "$target").log" 2>&1 || status=$?
+      "$ROOT/build/fuzz/corpus/$(basename "$target")" "$ROOT/tests/fuzz/corpus/$(basename "$target" | sed s/^fuzz_//)" >"$REPORTS/$(basename "$target").log" 2>&1 || status=$?
     if [ "$status" -eq 0 ]; then PASSED=$((PASSED + 1)); else
       FAILED=$((FAILED + 1))
       tail -30 "$REPORTS/$(basename "$target").log" >&2

@@ -18,6 +18,7 @@ struct CodeRow {
 constexpr std::array kCodes{
     CodeRow{Code::invalid, "invalid", 400, 2},        CodeRow{Code::unauthorized, "unauthorized", 401, 4},
     CodeRow{Code::forbidden, "forbidden", 403, 4},    CodeRow{Code::not_found, "not-found", 404, 5},
+    CodeRow{Code::no_method, "method-not-allowed", 405, 2}, CodeRow{Code::no_range, "range-not-satisfiable", 416, 2},
     CodeRow{Code::conflict, "conflict", 409, 6},      CodeRow{Code::fenced, "attempt-fenced", 409, 6},
     CodeRow{Code::too_large, "too-large", 413, 2},    CodeRow{Code::rate_limited, "rate-limited", 429, 7},
     CodeRow{Code::no_space, "no-space", 507, 8},      CodeRow{Code::unavailable, "unavailable", 503, 7},

@@ -17,6 +17,8 @@ enum class Code {
   unauthorized,  // no or wrong credential
   forbidden,     // a good credential without the permission
   not_found,
+  no_method,     // the thing is there, but does not know this HTTP method
+  no_range,      // the range that was asked for lies behind the end
   conflict,      // the same name or id with other content, or a state that does not allow it
   fenced,        // an old attempt speaks; it must stop
   too_large,     // over a limit of size or count

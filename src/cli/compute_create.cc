@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/compute_fields.h"
 #include "cli/json.h"
+#include "model/names.h"
 
 namespace lathe::cli {
 namespace {
@@ -21,9 +22,9 @@ constexpr std::array kExamples{
 
 base::Result<int> create(Call& call) {
   const auto& typed = call.arguments;
-  LATHE_TRY(auto least, typed.number("min-nodes", 0, 0, 1000));
-  LATHE_TRY(auto most, typed.number("max-nodes", 1, 1, 1000));
-  LATHE_TRY(auto idle, typed.number("idle-seconds", 120, 0, 31'536'000));
+  LATHE_TRY(auto least, typed.number("min-nodes", 0, 0, model::kMaxNodes));
+  LATHE_TRY(auto most, typed.number("max-nodes", 1, 1, model::kMaxNodes));
+  LATHE_TRY(auto idle, typed.number("idle-seconds", 120, 0, model::kMaxIdleSeconds));
   json::object body{{"vm_size", typed.value_or("size", "machine")},
                     {"min_nodes", least},
                     {"max_nodes", most},

@@ -57,7 +57,7 @@ base::Result<std::vector<RemoteFile>> list_files(Call& call, const std::string& 
 base::Result<base::Digest> fetch(Call& call, const std::string& target, int fd, Progress& progress) {
   base::Sha256 hash;
   std::uint64_t have = 0;
-  LATHE_TRY_VOID(call.api().exchange([&](net::HttpClient& http) {
+  auto answer = call.api().exchange([&](net::HttpClient& http) {
     net::Headers headers;
     if (have > 0) headers["range"] = fmt::format("bytes={}-", have);
     return http.download(target, [&](std::string_view bytes) -> base::Result<void> {
@@ -68,7 +68,10 @@ base::Result<base::Digest> fetch(Call& call, const std::string& target, int fd, 
       progress.add(bytes.size());
       return {};
     }, headers);
-  }));
+  });
+  // The connection broke behind the last byte: there is no rest to ask for.
+  const bool was_whole = !answer && have > 0 && answer.error().code() == base::Code::no_range;
+  if (!answer && !was_whole) return base::fail(std::move(answer).error());
   return hash.finish();
 }
 

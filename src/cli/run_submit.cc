@@ -8,6 +8,7 @@
 #include "cli/run_watch.h"
 #include "cli/snapshot_upload.h"
 #include "cli/terminal.h"
+#include "model/names.h"
 
 namespace lathe::cli {
 namespace fs = std::filesystem;
@@ -86,10 +87,10 @@ struct NumberField {
   std::int64_t least, most;
 };
 constexpr std::array kNumbers{
-    NumberField{"nodes", "node_count", 1, 1000},
-    NumberField{"priority", "priority", -1'000'000, 1'000'000},
-    NumberField{"max-seconds", "max_run_duration_seconds", 1, 31'536'000},
-    NumberField{"grace", "grace_seconds", 0, 86'400},
+    NumberField{"nodes", "node_count", 1, model::kMaxNodes},
+    NumberField{"priority", "priority", -model::kMaxPriority, model::kMaxPriority},
+    NumberField{"max-seconds", "max_run_duration_seconds", 1, model::kMaxRunSeconds},
+    NumberField{"grace", "grace_seconds", 0, model::kMaxGraceSeconds},
 };
 
 base::Result<void> add_limits(const Call& call, json::object& body) {
@@ -99,8 +100,8 @@ base::Result<void> add_limits(const Call& call, json::object& body) {
     LATHE_TRY(auto value, typed.number(number.option, 0, number.least, number.most));
     body[number.field] = value;
   }
-  LATHE_TRY(auto infrastructure, typed.number("retries", 0, 0, 100));
-  LATHE_TRY(auto user, typed.number("user-retries", 0, 0, 100));
+  LATHE_TRY(auto infrastructure, typed.number("retries", 0, 0, model::kMaxRetries));
+  LATHE_TRY(auto user, typed.number("user-retries", 0, 0, model::kMaxRetries));
   body["retries"] = {{"infrastructure", infrastructure}, {"user", user}};
   return {};
 }
@@ -108,7 +109,12 @@ base::Result<void> add_limits(const Call& call, json::object& body) {
 base::Result<void> add_snapshot(Call& call, json::object& body) {
   auto source = call.arguments.find("source");
   if (!source && !call.arguments.has("script")) return {};
-  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), source.value_or(".")));
+  fs::path folder = source.value_or(".");
+  // A misspelt script is told before a gigabyte is sent for it.
+  if (auto script = call.arguments.find("script"); script && !fs::exists(folder / *script))
+    return base::fail(base::Error(base::Code::invalid, fmt::format("there is no script {} in {}", base::printable(*script), folder.string()))
+                          .hint("--script is relative to --source").field("script"));
+  LATHE_TRY(auto snapshot, upload_snapshot(call.api(), folder));
   say("snapshot: {} files, {}, sent {}", snapshot.files, base::human_bytes(snapshot.bytes), base::human_bytes(snapshot.sent_bytes));
   body["snapshot"] = snapshot.digest.hex();
   return {};

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/strings.h"
 #include "cli/call.h"
@@ -22,6 +24,7 @@ constexpr auto kOptions = kServerOptions;
 constexpr std::array kFields{Column{"address", "/url"}, Column{"socket", "/socket"}, Column{"state", "/state"},
                              Column{"log", "/log"},     Column{"token", "/token_file"}, Column{"process", "/pid"}};
 constexpr int kReadyFd = 3;
+constexpr std::chrono::seconds kOthersStart(30);
 
 // The server that answers on this state folder, if any.
 std::optional<ServerFile> running_server(const Call& call) {
@@ -96,6 +99,16 @@ base::Error failed(const fs::path& log_file, std::uintmax_t size_before) {
       .hint(fmt::format("the whole log is {}; lathe doctor tells what this machine lacks", log_file.string()));
 }
 
+// The server that holds the folder and may still be starting; nothing when nobody holds it, or it never answers.
+std::optional<ServerFile> await_other_server(const Call& call) {
+  const auto deadline = std::chrono::steady_clock::now() + kOthersStart;
+  while (lock_holder(call.settings.state) && std::chrono::steady_clock::now() < deadline) {
+    if (auto server = running_server(call)) return server;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return std::nullopt;
+}
+
 base::Result<int> up(Call& call) {
   LATHE_TRY(auto args, server_args(call));
   if (auto server = running_server(call)) {
@@ -113,8 +126,8 @@ base::Result<int> up(Call& call) {
     LATHE_TRY(auto server, read_server_file(args.state));
     return report(call, server);
   }
-  // Another `lathe up` may have been faster; then its server is ours too.
-  if (auto other = running_server(call)) {
+  // Another `lathe up` may have been faster; then its server is ours too, as soon as it answers.
+  if (auto other = await_other_server(call)) {
     say("a server runs already");
     return report(call, *other);
   }

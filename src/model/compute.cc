@@ -42,18 +42,21 @@ struct Fitting {
                           .hint(std::move(hint)));
   }
 
+  // A GPU is never shared, but a machine with one GPU must not leave it idle because the target may have four nodes: a
+  // node keeps at least one while there is any, and runs wait for it in turn.
   Result<void> fit_gpus() {
     const int there = static_cast<int>(machine.gpus.size());
-    int& given = fitted.size.gpus = std::min(wanted.gpus, there / max_nodes);
-    if (given == wanted.gpus) return {};
-    if (rules.gpu == GpuRule::required)
+    int& given = fitted.size.gpus = std::min(wanted.gpus, std::max(there / max_nodes, std::min(there, 1)));
+    if (rules.gpu == GpuRule::required && wanted.gpus * max_nodes > there)
       return too_big(fmt::format("each wants {} GPUs and the machine has {}", wanted.gpus, there),
                      "use a size without GPUs, fewer nodes, or the site rule 'gpu: optional'");
-    if (given > 0)
+    if (given < wanted.gpus && given == 0)
+      note(fmt::format("runs without its {} GPU(s); this machine has none", wanted.gpus));
+    else if (given < wanted.gpus)
       note_cut("GPUs", std::to_string(wanted.gpus), std::to_string(given));
-    else
-      note(fmt::format("runs without its {} GPU(s); this machine has {} for {}", wanted.gpus, there,
-                       nodes_in_words(max_nodes)));
+    if (given * max_nodes > there)
+      note(fmt::format("this machine has {} GPU(s) for {}; runs wait for them in turn, a run of more nodes goes without",
+                       there, nodes_in_words(max_nodes)));
     return {};
   }
 
@@ -92,7 +95,7 @@ Result<void> validate_compute(const ComputeTarget& target) {
   LATHE_TRY_VOID(check_compute_name(target.name));
   if (target.provider != "local")
     return base::fail(
-        Error(Code::unsupported, fmt::format("provider '{}' is not offered", base::printable(target.provider, 80)))
+        Error(Code::invalid, fmt::format("provider '{}' is not offered", base::printable(target.provider, 80)))
             .field("provider")
             .hint("use local: a node is then a slice of this machine"));
   if (auto size = get_size(target.vm_size); !size) return base::fail(std::move(size).error());

@@ -62,10 +62,12 @@ TEST(FitSize, SaysWhenGpusAreLeftOut) {
   ASSERT_TRUE(fitted);
   EXPECT_EQ(fitted->size.gpus, 0);
   EXPECT_EQ(fitted->notes,
-            std::vector<std::string>{"STANDARD_NC6: runs without its 1 GPU(s); this machine has 0 for one node"});
+            std::vector<std::string>{"STANDARD_NC6: runs without its 1 GPU(s); this machine has none"});
   auto shared = fit_size({"STANDARD_NC24", 1000, kGib, 4}, 1, gpu_machine(), {});
   EXPECT_EQ(shared->size.gpus, 3);
-  EXPECT_EQ(fit_size({"STANDARD_NC6", 1000, kGib, 1}, 4, gpu_machine(), {})->size.gpus, 0);
+  auto more_nodes_than_gpus = fit_size({"STANDARD_NC6", 1000, kGib, 1}, 4, gpu_machine(), {});
+  EXPECT_EQ(more_nodes_than_gpus->size.gpus, 1) << "a GPU that is there is used, by one run after the other";
+  EXPECT_EQ(more_nodes_than_gpus->notes.size(), 1u);
 }
 
 TEST(FitSize, RefusesUnderTheStrictRules) {
@@ -88,7 +90,7 @@ TEST(FitSize, TheWholeMachineIsSharedByTheNodesOfItsTarget) {
   ASSERT_TRUE(one);
   EXPECT_EQ(one->size, (NodeSize{"machine", 16'000, 64 * kGib, 3}));
   EXPECT_TRUE(one->notes.empty());
-  EXPECT_EQ(fit_size(*find_size("machine"), 4, gpu_machine(), {})->size, (NodeSize{"machine", 4000, 16 * kGib, 0}));
+  EXPECT_EQ(fit_size(*find_size("machine"), 4, gpu_machine(), {})->size, (NodeSize{"machine", 4000, 16 * kGib, 1}));
 }
 
 TEST(FitSize, RefusesMoreNodesThanTheMachineCanBeCutInto) {

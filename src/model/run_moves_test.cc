@@ -326,5 +326,26 @@ TEST(GangExit, TheNodeThatFailedByItselfSaysWhy) {
   EXPECT_EQ(gang_exit(good).exit_code, 0);
 }
 
+TEST(RunMoves, ARunnerThatNeverStartedCostsNoRetryAndIsFenced) {
+  World world;
+  world.prepare().place();
+  const AttemptRecord old = *world.attempt;
+  world.apply(unplaced(world.run, old, kLater));
+  EXPECT_EQ(world.run.state, queued);
+  EXPECT_EQ(world.run.infrastructure_failures, 0);
+  EXPECT_TRUE(world.attempt->ended);
+  EXPECT_EQ(claimed(world.run, *world.attempt, kLater).error().code(), Code::fenced);
+  world.place();
+  EXPECT_EQ(world.run.attempt, 2);
+  EXPECT_EQ(unplaced(world.run, old, kLater).error().code(), Code::fenced);
+}
+
+TEST(RunMoves, ACanceledRunWhoseRunnerNeverStartedIsOver) {
+  World world;
+  world.prepare().place().cancel();
+  world.apply(unplaced(world.run, *world.attempt, kLater));
+  EXPECT_EQ(world.run.state, canceled);
+}
+
 }  // namespace
 }  // namespace lathe::model

@@ -55,11 +55,12 @@ void HostGate::check(std::string_view method, const Headers& headers, std::strin
   if (!is_ours(host_field->second, local_address))
     refuse(403, "this server does not answer to Host " + base::printable(host_field->second),
            "use the address the server listens on, or add the name to allowed_hosts");
-  if (method == "GET" || method == "HEAD") return;
-
-  if (const auto site = headers.find("sec-fetch-site");
-      site != headers.end() && site->second != "same-origin" && site->second != "none")
+  // A link from elsewhere may be followed; nothing else from elsewhere is served.
+  const auto site = headers.find("sec-fetch-site");
+  const bool reads = method == "GET" || method == "HEAD";
+  if (!reads && site != headers.end() && site->second != "same-origin" && site->second != "none")
     refuse(403, "requests from other sites are refused");
+  // A page's own scripts name their origin, also when they only read or listen to a stream.
   if (const auto origin = headers.find("origin"); origin != headers.end()) {
     const std::string_view scheme = tls ? "https://" : "http://";
     std::string_view value = origin->second;

@@ -1,5 +1,5 @@
 // The Host/Origin gate. A browser can be made to send requests to a loopback port (DNS rebinding, cross-site forms);
-// what it then writes into Host, Origin and Sec-Fetch-Site gives it away. There are no CORS headers anywhere.
+// what it then writes into Host, Origin and Sec-Fetch-Site gives it away. There are no CORS headers anywhere: a foreign origin may not even read.
 #pragma once
 
 #include <cstdint>

@@ -202,7 +202,8 @@ TEST_F(Abuse, ForeignHostsAndOriginsAreRefused) {
   EXPECT_EQ(status("POST /echo", host + "Origin: http://HOST\r\n"), "200");
   EXPECT_EQ(status("POST /echo", host + "Sec-Fetch-Site: same-origin\r\n"), "200");
   for (const std::string origin : {"http://evil.example", "null", "https://HOST", "http://localhost"})
-    EXPECT_EQ(status("POST /echo", host + "Origin: " + origin + "\r\n"), "403") << origin;
+    for (const std::string request : {"POST /echo", "GET /ok"})
+      EXPECT_EQ(status(request, host + "Origin: " + origin + "\r\n"), "403") << request << " from " << origin;
   EXPECT_EQ(status("POST /echo", host + "Sec-Fetch-Site: cross-site\r\n"), "403");
   EXPECT_EQ(status("GET /ok", host + "Sec-Fetch-Site: cross-site\r\n"), "200");
 }

@@ -110,7 +110,7 @@ TEST(HttpServer, OtherMethodsAreToldWhatIsAllowed) {
     const auto response = must(client.request(method, "/thing"));
     EXPECT_EQ(response.status, 405) << method;
     EXPECT_EQ(response.headers.at("allow"), "GET, HEAD");
-    EXPECT_EQ(response.error().code(), base::Code::unsupported);
+    EXPECT_EQ(response.error().code(), base::Code::no_method);
   }
   EXPECT_EQ(must(client.request("BREW", "/thing")).status, 501);
   const auto head = must(client.request("HEAD", "/thing"));

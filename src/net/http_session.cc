@@ -37,7 +37,7 @@ Response to_response(const StatusError& refusal) {
 }
 
 bool is_known_method(std::string_view method) {
-  static constexpr std::array kMethods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"};
+  static constexpr std::array kMethods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY"};
   return std::ranges::find(kMethods, method) != kMethods.end();
 }
 
@@ -106,6 +106,12 @@ class HttpSession::Writer final : public BodyWriter {
     if (bytes.empty()) co_return;  // an empty chunk would end the body
     if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", bytes.size()), bytes, "\r\n"});
     else co_await connection_.write({bytes});
+  }
+  rt::Task<void> write_file(FileBody piece) override {
+    if (piece.length == 0) co_return;
+    if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", piece.length)}, true);
+    co_await connection_.send_file(piece);
+    if (chunked_) co_await connection_.write({"\r\n"});
   }
   rt::Task<void> end() {
     if (chunked_) co_await connection_.write({"0\r\n\r\n"});
@@ -285,7 +291,7 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
   }
   if (!match.route && match.allow.empty()) throw Error(Code::not_found, "there is nothing at " + base::printable(request.path));
   if (!match.route)
-    throw StatusError{405, Error(Code::unsupported, "this path does not know " + request.method), {{"allow", match.allow}}};
+    throw StatusError{405, Error(Code::no_method, "this path does not know " + request.method).hint("it knows " + match.allow), {{"allow", match.allow}}};
   route = match.route;
   if (!is_allowed(route->permission, request.principal, request.params))
     throw Error(Code::forbidden, "this token may not do that").hint("ask for a token with a higher role");

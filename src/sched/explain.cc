@@ -61,7 +61,7 @@ class Explainer {
               "when max_nodes of the compute is raised"};
     const int free_nodes = compute_.compute.max_nodes - compute_.nodes.busy_count();
     if (free_nodes < request_.node_count) return lacks_nodes(free_nodes);
-    const Resources need = compute_.node_resources() * request_.node_count;
+    const Resources need = state_.need(request_);
     if (!need.fits_in(state_.free())) return lacks_room(need);
     return behind();
   }

@@ -49,7 +49,10 @@ class Planner {
   };
 
   bool can_start_any(const Line& line) const {
-    return line.free_nodes > 0 && line.compute->node_resources().fits_in(free_);
+    // A run without GPUs (a large gang) needs the least, so cores and memory of one node decide.
+    Resources least = total_of(line.compute->compute.node);
+    least.gpus = 0;
+    return line.free_nodes > 0 && least.fits_in(free_);
   }
 
   void push(std::size_t index) {
@@ -62,7 +65,7 @@ class Planner {
   void consider(Line& line) {
     const Request& request = *state_.find_waiting((line.next++)->number);
     const bool fits =
-        request.node_count <= line.free_nodes && (line.compute->node_resources() * request.node_count).fits_in(free_);
+        request.node_count <= line.free_nodes && state_.need(request).fits_in(free_);
     if (fits && delays_nobody(request)) return place(line, request);
     if (!line.blocked) block(line, request);
     --line.window;
@@ -92,17 +95,19 @@ class Planner {
 
   void place(Line& line, const Request& request) {
     Placement placement{.number = request.number, .run = request.run, .slices = {}};
-    for (int rank = 0; rank < request.node_count; ++rank) placement.slices.push_back(cut_slice(line, rank));
+    const Resources need = state_.need(request);
+    for (int rank = 0; rank < request.node_count; ++rank)
+      placement.slices.push_back(cut_slice(line, rank, static_cast<int>(need.gpus) / request.node_count));
     line.free_nodes -= request.node_count;
-    free_ -= line.compute->node_resources() * request.node_count;
-    if (coming_) *coming_ -= line.compute->node_resources() * request.node_count;
+    free_ -= need;
+    if (coming_) *coming_ -= need;
     placed_.push_back(&request);
     if (timeline_) timeline_->reserve(request, now_);
     plan_.placements.push_back(std::move(placement));
   }
 
   // Idle nodes first, then the lowest that is down; GPUs in the machine's order.
-  model::Slice cut_slice(Line& line, int rank) {
+  model::Slice cut_slice(Line& line, int rank, int gpus) {
     const bool idle = line.next_idle != line.compute->nodes.idle().end();
     const int index = idle ? (line.next_idle++)->first : *line.next_down++;
     ++(idle ? line.idle_used : line.down_used);
@@ -112,7 +117,7 @@ class Planner {
                        .millicores = size.millicores,
                        .memory_bytes = size.memory_bytes,
                        .gpus = {}};
-    for (int i = 0; i < size.gpus; ++i)
+    for (int i = 0; i < gpus; ++i)
       slice.gpus.push_back(state_.machine().gpus[static_cast<std::size_t>(*next_gpu_++)]);
     return slice;
   }
@@ -152,7 +157,7 @@ bool Planner::preempt_for(const Line& line, const Request& head) {
     for (const auto& [end, number] : state_.ends())
       if (const Running& running = *state_.find_running(number); running.stopping) *coming_ += held_by(running);
   }
-  const Resources need = line.compute->node_resources() * head.node_count;
+  const Resources need = state_.need(head);
   Resources room = *coming_;
   std::vector<const Running*> chosen;
   for (auto it = state_.preemptible().rbegin(); it != state_.preemptible().rend() && !need.fits_in(room); ++it) {

@@ -139,6 +139,20 @@ TEST(PlanMachine, IsSharedByAllTargetsAndGpusAreGivenOnce) {
   EXPECT_EQ(state.free_gpus().size(), 3u);
 }
 
+TEST(PlanMachine, RunsTakeTurnsAtAGpuAndAGangThatNeedsMoreGoesWithout) {
+  State state(machine(8, 1));
+  state.put_compute(compute("g", 4, 1, VmPriority::dedicated, 1));
+  for (int number : {1, 2}) state.enqueue(request(number, "g"));
+  EXPECT_EQ(step(state), Numbers({1}));
+  EXPECT_EQ(state.find_running(1)->slices[0].gpus.size(), 1u);
+  state.remove(1, kNow);
+  EXPECT_EQ(step(state), Numbers({2}));
+  state.remove(2, kNow);
+  state.enqueue(request(3, "g", 2));
+  EXPECT_EQ(step(state), Numbers({3}));
+  for (const auto& slice : state.find_running(3)->slices) EXPECT_TRUE(slice.gpus.empty());
+}
+
 TEST(PlanNodes, StartOnDemandStayForTheIdleTimeAndGoDown) {
   State state(machine(4));
   state.put_compute(compute("c", 3));

@@ -150,6 +150,10 @@ const Running* State::find_running(RunNumber run) const {
   return found == running_.end() ? nullptr : &found->second;
 }
 
+Resources State::need(const Request& request) const {
+  return need_of(find_compute(request.compute)->compute, request.node_count, machine_);
+}
+
 const Request* State::find_waiting(RunNumber run) const {
   auto found = waiting_.find(run);
   return found == waiting_.end() ? nullptr : &found->second;

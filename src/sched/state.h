@@ -42,7 +42,6 @@ struct ComputeState {
   NodePool nodes;
   std::set<QueueKey> queue;
   int running = 0;  // runs, not nodes
-  Resources node_resources() const { return total_of(compute.node); }
 };
 
 // What `lathe compute show` says of a target.
@@ -81,6 +80,8 @@ class State {
   const ComputeState* find_compute(const ComputeId& id) const;
   const Running* find_running(RunNumber run) const;
   const Request* find_waiting(RunNumber run) const;
+  // What this run takes of the machine; its compute must exist.
+  Resources need(const Request& request) const;
   const std::set<std::pair<Time, RunNumber>>& ends() const { return ends_; }
   // Running ones on low-priority targets, oldest first.
   const std::set<std::pair<Time, RunNumber>>& preemptible() const { return preemptible_; }

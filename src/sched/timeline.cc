@@ -25,9 +25,7 @@ void Timeline::release(const Running& running, Time when) {
   nodes_.at(running.request.compute).grow(when, static_cast<std::int64_t>(running.slices.size()));
 }
 
-Resources Timeline::need(const Request& request) const {
-  return state_.find_compute(request.compute)->node_resources() * request.node_count;
-}
+Resources Timeline::need(const Request& request) const { return state_.need(request); }
 
 std::optional<Time> Timeline::earliest(const Request& request) const {
   const Resources resources = need(request);

@@ -41,6 +41,12 @@ Request make_request(const model::RunRecord& run) {
           .longest = std::chrono::seconds(run.spec.max_run_duration_seconds + run.spec.grace_seconds)};
 }
 
+Resources need_of(const Compute& compute, int node_count, const model::Machine& machine) {
+  Resources node = total_of(compute.node);
+  node.gpus = std::min<std::int64_t>(node.gpus, static_cast<std::int64_t>(machine.gpus.size()) / node_count);
+  return node * node_count;
+}
+
 base::Result<void> can_ever_run(const model::RunSpec& spec, const Compute& compute, const model::Machine& machine) {
   using base::Code;
   using base::Error;
@@ -50,7 +56,7 @@ base::Result<void> can_ever_run(const model::RunSpec& spec, const Compute& compu
                                          compute.id.name, compute.max_nodes))
             .field("node_count")
             .hint(fmt::format("use at most {} nodes, or raise max_nodes of the compute", compute.max_nodes)));
-  const Resources need = total_of(compute.node) * spec.node_count, there = total_of(machine);
+  const Resources need = need_of(compute, spec.node_count, machine), there = total_of(machine);
   if (!need.fits_in(there))
     return base::fail(
         Error(Code::invalid,

@@ -21,7 +21,6 @@ constexpr std::array<std::pair<net::Role, std::string_view>, 4> kRoles{{{net::Ro
                                                                        {net::Role::contributor, "contributor"},
                                                                        {net::Role::operator_, "operator"},
                                                                        {net::Role::admin, "admin"}}};
-constexpr std::string_view kFileTokenName = "state folder";
 constexpr std::int64_t kLastUsedStepMicros = 60'000'000;
 
 Error refused(std::string message) {
@@ -90,13 +89,13 @@ Task<void> Authority::register_admin(const std::string& admin_token) {
     if (db::tokens::find_by_hash(connection, hash)) return;
     // The file decides: a token file that was replaced makes the one before it worthless.
     for (const auto& row : db::tokens::list(connection))
-      if (row.name == kFileTokenName && !row.revoked) db::tokens::revoke(connection, row.id, now);
+      if (row.name == kAdminTokenName && !row.revoked) db::tokens::revoke(connection, row.id, now);
     db::tokens::Token row;
-    row.name = kFileTokenName;
+    row.name = kAdminTokenName;
     row.role = "admin";
     row.created = now;
     db::tokens::insert(connection, row, hash);
-    audit(connection, {"server", 0, "start"}, now, "token.create", kFileTokenName);
+    audit(connection, {"server", 0, "start"}, now, "token.create", kAdminTokenName);
   });
 }
 
@@ -161,6 +160,9 @@ Task<Authority::Created> Authority::create(NewToken wanted, Caller caller) {
 Task<void> Authority::revoke(std::int64_t id, Caller caller) {
   auto now = core_.clock.utc();
   co_await core_.database.write([&](db::Connection& connection) {
+    if (auto row = db::tokens::find(connection, id); row && row->name == kAdminTokenName && !row->revoked)
+      throw Error(Code::conflict, "this is the token of the state folder; without it nobody could make another").field("token")
+          .hint("to change it, remove the file 'token' from the state folder and start the server again");
     if (!db::tokens::revoke(connection, id, now))
       throw Error(Code::not_found, fmt::format("there is no token {}", id)).field("token").hint("lathe token list shows them");
     audit(connection, caller, now, "token.revoke", fmt::format("{}", id));

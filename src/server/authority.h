@@ -16,6 +16,9 @@
 
 namespace lathe::server {
 
+// The token of the state folder's file; no other token may have this name.
+inline constexpr std::string_view kAdminTokenName = "admin";
+
 struct NewToken {
   std::string name;
   net::Role role = net::Role::viewer;

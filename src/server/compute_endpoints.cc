@@ -29,7 +29,7 @@ json::object show(Services& services, const model::ComputeTarget& target) {
 Task<Response> put_compute(Services& services, Request& request) {
   auto& core = services.core;
   const auto& workspace = request.params.at("workspace");
-  auto target = base::value_or_throw(wire::parse_compute(co_await request.text(), workspace, request.params.at("compute")));
+  auto target = base::value_or_throw(wire::parse_compute(co_await json_text(request), workspace, request.params.at("compute")));
   base::value_or_throw(services.dispatcher.fit(target));
   target.created = core.clock.utc();
   auto caller = caller_of(request);

@@ -52,8 +52,21 @@ void allow_query(const net::Request& request, std::initializer_list<std::string_
   }
 }
 
+std::string page_cursor(const net::Request& request) {
+  return request.query_value("cursor") ? require_query(request, "cursor") : std::string();
+}
+
+// What a browser's form can send without asking first is not taken for JSON.
+rt::Task<std::string> json_text(net::Request& request) {
+  auto type = base::to_lower(request.header("content-type").value_or("application/json"));
+  if (base::trim(std::string_view(type).substr(0, type.find(';'))) != "application/json")
+    throw Error(Code::invalid, fmt::format("the body must be application/json, not {}", base::printable(type, 60)))
+        .field("content-type").hint("send 'Content-Type: application/json'");
+  co_return co_await request.text();
+}
+
 rt::Task<json::value> json_body(net::Request& request, bool may_be_empty) {
-  auto text = co_await request.text();
+  auto text = co_await json_text(request);
   if (text.empty() && may_be_empty) co_return json::value(json::object{});
   co_return base::value_or_throw(wire::parse_json(text));
 }
@@ -72,8 +85,8 @@ net::Response list_response(json::array items, const std::optional<std::string>&
 
 net::Response page_of(const net::Request& request, std::string_view scope, json::array all) {
   auto limit = static_cast<std::size_t>(page_limit(request));
-  auto cursor = request.query_value("cursor");
-  std::size_t first = cursor ? static_cast<std::size_t>(db::read_number_cursor(scope, *cursor)) : 0;
+  auto cursor = page_cursor(request);
+  std::size_t first = cursor.empty() ? 0 : static_cast<std::size_t>(db::read_number_cursor(scope, cursor));
   first = std::min(first, all.size());
   std::size_t last = std::min(all.size(), first + limit);
   json::array items(std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(first)),
@@ -91,16 +104,13 @@ ByteRange requested_range(const net::Request& request, std::uint64_t size) {
   auto first = base::parse_u64(spec.substr(0, dash)), last = base::parse_u64(spec.substr(dash + 1));
   if (!first && last) {  // the last N bytes
     std::uint64_t length = std::min(*last, size);
+    if (length == 0) throw Error(Code::no_range, "the range has no byte").field("range");
     return {size - length, length, true};
   }
-  if (!first) return {0, size, false};
-  if (*first >= size) {
-    // An empty rest is how a follower that has everything hears so.
-    if (*first == size) return {size, 0, true};
-    throw Error(Code::invalid, fmt::format("the range starts at {}, but there are {} bytes", *first, size)).field("range");
-  }
-  std::uint64_t end = last ? std::min(*last + 1, size) : size;
-  if (end <= *first) throw Error(Code::invalid, "the range ends before it starts").field("range");
+  // What makes no sense as a range is passed over, as RFC 9110 asks.
+  if (!first || (last && *last < *first)) return {0, size, false};
+  if (*first >= size) throw Error(Code::no_range, fmt::format("the range starts at {}, but there are {} bytes", *first, size)).field("range");
+  std::uint64_t end = last && *last < size ? *last + 1 : size;
   return {*first, end - *first, true};
 }
 
@@ -108,8 +118,7 @@ void describe_range(net::Response& response, const ByteRange& range, std::uint64
   response.headers["accept-ranges"] = "bytes";
   if (!range.partial) return;
   response.status = 206;
-  std::uint64_t last = range.length == 0 ? range.offset : range.offset + range.length - 1;
-  response.headers["content-range"] = fmt::format("bytes {}-{}/{}", range.offset, last, size);
+  response.headers["content-range"] = fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, size);
 }
 
 }  // namespace lathe::server

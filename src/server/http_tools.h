@@ -16,6 +16,8 @@ inline constexpr int kMaxPage = 500;
 
 // ?limit=1..500, 50 when absent.
 int page_limit(const net::Request& request);
+// ?cursor=…, empty when absent; one that is there must not be empty.
+std::string page_cursor(const net::Request& request);
 // A whole number in [0, 2^63), or `fallback` when absent; anything else is refused by name.
 std::int64_t query_integer(const net::Request& request, const std::string& name, std::int64_t fallback);
 bool query_flag(const net::Request& request, const std::string& name, bool fallback);
@@ -23,6 +25,8 @@ std::string require_query(const net::Request& request, const std::string& name);
 // Refuses query parameters that the operation does not know: a misspelt filter must not look like "no filter".
 void allow_query(const net::Request& request, std::initializer_list<std::string_view> names);
 
+// The text of a JSON body; refuses another content type.
+rt::Task<std::string> json_text(net::Request& request);
 // The body as JSON, for wire::Fields. An empty body is an empty object where the operation allows one.
 rt::Task<boost::json::value> json_body(net::Request& request, bool may_be_empty = false);
 
@@ -33,7 +37,7 @@ net::Response list_response(boost::json::array items, const std::optional<std::s
 // One page of a list that is short enough to be made whole each time; `scope` binds the cursor to this list.
 net::Response page_of(const net::Request& request, std::string_view scope, boost::json::array all);
 
-// A byte range of a file of `size` bytes as asked for by the Range header: 200 whole, 206 part, 416 as Error.
+// A byte range of a file of `size` bytes as asked for by the Range header: 200 whole, 206 part; one behind the end is `no_range`.
 struct ByteRange {
   std::uint64_t offset = 0, length = 0;
   bool partial = false;

@@ -52,8 +52,12 @@ class LiveLogs {
 
   // Total size so far.
   rt::Task<std::uint64_t> size(LogStream stream);
-  // Copies from `offset` to the end; with `follow` goes on until attempt_ended() or the token fires.
-  rt::Task<void> copy(LogStream stream, std::uint64_t offset, bool follow, rt::CancelToken cancel, net::BodyWriter& out);
+  struct Part {
+    std::uint64_t offset = 0;
+    std::uint64_t length = UINT64_MAX;  // at most
+  };
+  // Copies what is there of the part; with `follow` goes on until attempt_ended() or the token fires.
+  rt::Task<void> copy(LogStream stream, Part part, bool follow, rt::CancelToken cancel, net::BodyWriter& out);
 
   // An attempt was placed: its streams may be followed before they have a byte.
   void attempt_started(std::int64_t run_sequence, int attempt);
@@ -68,7 +72,8 @@ class LiveLogs {
   using StreamPtr = std::shared_ptr<Stream>;
   rt::Task<StreamPtr> load(LogStream stream);
   std::filesystem::path file_of(const compute::TaskName& task, int segment) const;
-  rt::Task<std::string> read_piece(StreamPtr stream, std::uint64_t offset);
+  struct Reader;
+  rt::Task<void> open_at(StreamPtr stream, std::uint64_t offset, Reader& reader);
 
   std::filesystem::path folder_;
   rt::Executor& home_;

@@ -33,7 +33,7 @@ Task<Response> show(Services& services, RunRecord run, int status) {
 }
 
 Task<Response> submit(Services& services, Request& request) {
-  auto parsed = base::value_or_throw(wire::parse_run_submit(co_await request.text()));
+  auto parsed = base::value_or_throw(wire::parse_run_submit(co_await json_text(request)));
   auto& core = services.core;
   const auto& workspace = request.params.at("workspace");
   model::Submission submission{parsed.id, workspace, request.principal.name, {}};
@@ -46,7 +46,7 @@ Task<Response> submit(Services& services, Request& request) {
   if (!existing) {
     core.reserve.require_room();
     submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
-    if (parsed.spec.snapshot) co_await require_complete_tree(core, *parsed.spec.snapshot);
+    if (parsed.spec.snapshot) co_await require_complete_tree(core, *parsed.spec.snapshot, parsed.spec.command.script);
   }
   auto caller = caller_of(request);
   auto now = core.clock.utc();
@@ -64,6 +64,7 @@ db::runs::ListQuery list_query(const Request& request) {
   db::runs::ListQuery query;
   query.workspace = request.params.at("workspace");
   query.experiment = request.query_value("experiment");
+  if (query.experiment) base::value_or_throw(model::check_experiment_name(*query.experiment));
   if (auto status = request.query_value("status")) {
     query.state = model::state_from_name(*status);
     if (!query.state) throw Error(Code::invalid, fmt::format("'{}' is not a status", *status)).field("status").hint("e.g. Running, Completed, Failed");
@@ -71,6 +72,7 @@ db::runs::ListQuery list_query(const Request& request) {
   if (auto tag = request.query_value("tag")) {
     auto equals = tag->find('=');
     query.tag = {tag->substr(0, equals), equals == tag->npos ? std::nullopt : std::optional(tag->substr(equals + 1))};
+    base::value_or_throw(model::check_tag("tag", query.tag->key, query.tag->value.value_or("")));
   }
   for (auto [name, target] : {std::pair{"since", &query.since}, {"until", &query.until}}) {
     auto text = request.query_value(name);
@@ -79,7 +81,7 @@ db::runs::ListQuery list_query(const Request& request) {
   }
   if (request.query_value("archived")) query.archived = query_flag(request, "archived", false);
   query.limit = page_limit(request);
-  query.cursor = request.query_value("cursor").value_or("");
+  query.cursor = page_cursor(request);
   return query;
 }
 

@@ -36,7 +36,7 @@ Task<RunRecord> load(Services& services, const Request& request) {
 Task<Response> list_files(Services& services, Request& request) {
   allow_query(request, {"prefix", "limit", "cursor"});
   int limit = page_limit(request);
-  auto prefix = request.query_value("prefix").value_or(""), cursor = request.query_value("cursor").value_or("");
+  auto prefix = request.query_value("prefix").value_or(""), cursor = page_cursor(request);
   auto run = co_await load(services, request);
   auto page = co_await services.core.database.read([&](db::Connection& connection) {
     return db::artifacts::list(connection, run.sequence, prefix, limit, cursor);
@@ -81,8 +81,11 @@ Task<Response> get_content(Services& services, Request& request) {
   }
   auto log = run.attempt > 0 ? find_log(run, run.attempt, path) : std::nullopt;
   if (!log) throw Error(Code::not_found, fmt::format("run '{}' has no file '{}'", run.id.value, path)).field("path").hint("lathe run files shows its files");
-  response.body = net::StreamBody([&services, log = *log, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
-    co_await services.logs.copy(log, 0, false, cancel, out);
+  auto size = co_await services.logs.size(*log);
+  auto range = requested_range(request, size);
+  describe_range(response, range, size);
+  response.body = net::StreamBody([&services, log = *log, range, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+    co_await services.logs.copy(log, {range.offset, range.length}, false, cancel, out);
   });
   co_return response;
 }
@@ -110,7 +113,7 @@ Task<Response> get_log(Services& services, Request& request) {
   response.headers["lathe-log-attempt"] = fmt::format("{}", number);
   if (number == 0) co_return response;
   response.body = net::StreamBody([&services, stream = *find_log(run, number, name), offset, follow, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
-    co_await services.logs.copy(stream, offset, follow, cancel, out);
+    co_await services.logs.copy(stream, {offset}, follow, cancel, out);
   });
   co_return response;
 }

@@ -70,15 +70,15 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
 Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out) {
   auto live = get_live(name);
   note_claim(live);  // a runner that reconnects after a crash of ours has claimed, whatever was written
-  auto said = model::EndReason::none;
-  co_await out.write("{\"desired\":\"run\"}\n");
+  std::optional<model::EndReason> said;
   while (!live->over) {
-    if (live->stop != said) {
-      said = live->stop;
-      co_await out.write(fmt::format("{{\"desired\":\"stop\",\"reason\":\"{}\"}}\n", model::end_reason_name(said)));
+    if (said == live->stop) {
+      co_await live->changed.changed(live->changed.version(), cancel);
       continue;
     }
-    co_await live->changed.changed(live->changed.version(), cancel);
+    said = live->stop;
+    if (*said == model::EndReason::none) co_await out.write("{\"desired\":\"run\"}\n");
+    else co_await out.write(fmt::format("{{\"desired\":\"stop\",\"reason\":\"{}\"}}\n", model::end_reason_name(*said)));
   }
 }
 

@@ -1,4 +1,5 @@
 // The runner's side of the API: one attempt, its own token.
+#include "base/log.h"
 #include "base/strings.h"
 #include "model/names.h"
 #include "server/endpoints.h"
@@ -29,11 +30,14 @@ AttemptName attempt_name(const Request& request) {
 
 Task<Response> claim(Services& services, Request& request) {
   auto body = co_await json_body(request);
-  int node = 0;
+  int node = 0, pid = 0;
+  std::string version, host;
   wire::Fields fields(body);
-  fields.need("node").integer("node", node).ignore("runner_version").ignore("host").ignore("pid");
+  fields.need("node").integer("node", node).text("runner_version", version).text("host", host).integer("pid", pid);
   base::value_or_throw(fields.finish());
   auto order = co_await services.desk.claim(attempt_name(request), node);
+  base::log::debug("claimed", {{"run", order.run.value}, {"attempt", order.attempt}, {"node", node},
+                               {"runner", base::printable(version, 60)}, {"host", base::printable(host, 255)}, {"pid", pid}});
   co_return Response::json(wire::encode_order(order));
 }
 
@@ -141,6 +145,21 @@ Task<Response> report_state(Services& services, Request& request) {
   co_return Response::empty(204);
 }
 
+// How much of each log the runner has sent. The server counts for itself; wrong names or numbers are still refused.
+void check_log_totals(const json::value& logs) {
+  if (logs.is_null()) return;
+  if (!logs.is_object()) throw Error(Code::invalid, "logs must be an object of log names").field("logs");
+  for (const auto& entry : logs.get_object()) {
+    base::value_or_throw(model::check_artifact_path("logs", entry.key()));
+    std::int64_t segments = 0, size = 0;
+    wire::Fields fields(entry.value());
+    fields.need("segments").need("size").integer("segments", segments).integer("size", size);
+    base::value_or_throw(fields.finish());
+    base::value_or_throw(model::check_range("logs.segments", segments, 0, INT32_MAX));
+    base::value_or_throw(model::check_range("logs.size", size, 0, INT64_MAX));
+  }
+}
+
 Task<Response> finish(Services& services, Request& request) {
   auto body = co_await json_body(request);
   int node = 0;
@@ -149,6 +168,7 @@ Task<Response> finish(Services& services, Request& request) {
   fields.need("node").need("exit").integer("node", node).ignore("logs");
   fields.object("exit", [&](wire::Fields& nested) { wire::read_exit(nested, exit); });
   base::value_or_throw(fields.finish());
+  if (const auto* logs = body.get_object().if_contains("logs")) check_log_totals(*logs);
   if (exit.reason == model::EndReason::none) throw Error(Code::invalid, "an exit needs a reason").field("exit.reason");
   auto state = co_await services.desk.finish(attempt_name(request), node, std::move(exit));
   co_return json_response({{"status", model::state_name(state)}});

@@ -60,22 +60,20 @@ class Server {
     add_all_routes(router_, services_);
   }
 
-  // Returns when the server was asked to stop and has; throws what kept it from starting.
+  // Returns when the server was asked to stop; stop() must follow, also after a failure.
   Task<void> run(bool reserve_is_full) {
-    std::exception_ptr failure;
-    try {
-      co_await open(reserve_is_full);
-      int signal = co_await home_.signal();
-      base::log::info("stopping", {{"signal", signal}});
-      state_.forget_address();
-      co_await http_.stop(kDrain);
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    co_await open(reserve_is_full);
+    int signal = co_await home_.signal();
+    base::log::info("stopping", {{"signal", signal}});
+  }
+
+  // In the reverse order of run(), however far that came.
+  Task<void> stop() {
+    state_.forget_address();
+    co_await http_.stop(kDrain);
     scope_.stop();
     co_await scope_.join();
     home_.stop();
-    if (failure) std::rethrow_exception(failure);
   }
 
   void stop_files() { files_.stop(); }
@@ -166,6 +164,7 @@ Task<void> supervise(Server& server, bool reserve_is_full, std::exception_ptr& f
   } catch (...) {
     failure = std::current_exception();
   }
+  co_await server.stop();
 }
 
 // A full disk must not keep the server from starting: it could not even delete anything then.

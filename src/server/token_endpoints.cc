@@ -20,6 +20,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::int64_t kMicrosPerDay = 86'400'000'000;
+constexpr std::size_t kMaxTokenName = 128;
 
 json::object token_json(const db::tokens::Token& token) {
   auto time = [](const std::optional<base::UtcTime>& at) -> json::value {
@@ -31,6 +32,14 @@ json::object token_json(const db::tokens::Token& token) {
           {"last_used", time(token.last_used)}, {"revoked", time(token.revoked)}};
 }
 
+void check_token_name(const std::string& name) {
+  base::value_or_throw(model::check_tag("name", "name", name));
+  if (name.empty() || name.size() > kMaxTokenName)
+    throw Error(Code::invalid, "a token's name is too short or too long").field("name").hint(fmt::format("use 1 to {} bytes", kMaxTokenName));
+  if (name == kAdminTokenName)
+    throw Error(Code::invalid, fmt::format("the name {} belongs to the token of the state folder", name)).field("name").hint("choose another");
+}
+
 Task<Response> create_token(Services& services, Request& request) {
   auto body = co_await json_body(request);
   NewToken wanted;
@@ -39,10 +48,9 @@ Task<Response> create_token(Services& services, Request& request) {
   fields.need("name").need("role").text("name", wanted.name).text("workspace", wanted.workspace).integer("expires_in_days", days);
   fields.word("role", wanted.role, role_from_name, "viewer, contributor, operator or admin");
   base::value_or_throw(fields.finish());
-  base::value_or_throw(model::check_tag("name", "name", wanted.name));
-  if (wanted.name.empty()) throw Error(Code::invalid, "a token needs a name").field("name");
+  check_token_name(wanted.name);
   base::value_or_throw(model::check_range("expires_in_days", days, 1, 3650));
-  if (!wanted.workspace.empty()) base::value_or_throw(model::check_workspace_name(wanted.workspace));
+  if (fields.has("workspace")) base::value_or_throw(model::check_workspace_name(wanted.workspace));
   wanted.expires = base::UtcTime{services.core.clock.utc().micros + days * kMicrosPerDay};
   auto created = co_await services.authority.create(std::move(wanted), caller_of(request));
   auto answer = token_json(created.row);
@@ -69,7 +77,7 @@ Task<Response> list_audit(Services& services, Request& request) {
   allow_query(request, {"limit", "cursor"});
   int limit = page_limit(request);
   auto page = co_await services.core.database.read([&](db::Connection& connection) {
-    return db::audit::list(connection, limit, request.query_value("cursor").value_or(""));
+    return db::audit::list(connection, limit, page_cursor(request));
   });
   json::array items;
   for (const auto& row : page.items)

@@ -1,5 +1,6 @@
 #include "server/trees.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace lathe::server {
@@ -23,7 +24,7 @@ std::vector<cas::BlobInfo> distinct_blobs(const cas::Tree& tree) {
   return blobs;
 }
 
-Task<void> require_complete_tree(Core& core, base::Digest digest) {
+Task<void> require_complete_tree(Core& core, base::Digest digest, const std::string& script) {
   co_await core.files.run(core.home, [&] {
     auto refuse = [&](const std::string& what) {
       return Error(Code::invalid, fmt::format("the snapshot {} {}", digest.hex(), what)).field("snapshot")
@@ -34,6 +35,9 @@ Task<void> require_complete_tree(Core& core, base::Digest digest) {
     if (!bytes) throw std::move(bytes.error()).field("snapshot");
     auto tree = cas::decode_tree(*bytes);
     if (!tree) throw refuse("is not a tree manifest");
+    if (!script.empty() && std::ranges::none_of(tree->entries, [&](const auto& entry) { return entry.path == script; }))
+      throw Error(Code::invalid, fmt::format("the snapshot has no script '{}'", script)).field("script")
+          .hint("the path is relative to the source folder; does an ignore file leave it out?");
     for (const auto& blob : distinct_blobs(*tree)) {
       auto size = core.store.find(blob.digest);
       if (!size) throw refuse(fmt::format("names the blob {}, which is not in the store", blob.digest.hex()));

@@ -15,7 +15,8 @@ inline constexpr std::uint64_t kMaxTreeBytes = 1u << 30;
 rt::Task<cas::Tree> read_tree(Core& core, base::Digest digest);
 // Each file's blob once, in the order of the tree.
 std::vector<cas::BlobInfo> distinct_blobs(const cas::Tree& tree);
-// Refuses (invalid, field "snapshot") a tree that is not here or lacks a blob, so that no run ever names one.
-rt::Task<void> require_complete_tree(Core& core, base::Digest digest);
+// Refuses (invalid, field "snapshot") a tree that is not here or lacks a blob, so that no run ever names one; and one
+// that does not hold `script`, when that is not empty (field "script").
+rt::Task<void> require_complete_tree(Core& core, base::Digest digest, const std::string& script);
 
 }  // namespace lathe::server

@@ -110,7 +110,7 @@ void add_workspace_routes(net::Router& router, Services& services) {
     auto page = co_await database.read([&](db::Connection& connection) {
       const auto& workspace = request.params.at("workspace");
       db::workspaces::get(connection, workspace);
-      return db::experiments::list(connection, workspace, limit, request.query_value("cursor").value_or(""));
+      return db::experiments::list(connection, workspace, limit, page_cursor(request));
     });
     json::array items;
     for (const auto& row : page.items) items.push_back(experiment_json(row));

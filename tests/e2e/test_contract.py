@@ -7,6 +7,7 @@ import openapi_spec_validator
 import pytest
 
 from harness import contract, paths
+from harness.cases import check_each
 from harness.client import SEEN
 
 
@@ -23,13 +24,14 @@ def test_the_document_is_valid_openapi():
     openapi_spec_validator.validate(contract.document())
 
 
-@pytest.mark.parametrize(
-    "where, schema, file", contract.media_examples(), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_an_example_matches_its_schema(where, schema, file):
-    name = file.removeprefix("examples/").removesuffix(".json")
-    validator = jsonschema.Draft202012Validator(resolver_schema(schema), format_checker=jsonschema.FormatChecker())
-    validator.validate(contract.example(name))
+def test_every_example_matches_its_schema():
+    def check(place):
+        _, schema, file = place
+        name = file.removeprefix("examples/").removesuffix(".json")
+        validator = jsonschema.Draft202012Validator(resolver_schema(schema), format_checker=jsonschema.FormatChecker())
+        validator.validate(contract.example(name))
+
+    check_each(contract.media_examples(), check)
 
 
 def test_every_example_file_is_used():

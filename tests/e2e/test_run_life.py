@@ -199,8 +199,16 @@ def test_a_missing_interpreter_is_a_start_failure(any_server, source):
 
 def test_a_missing_script_fails_and_names_it(any_server, source):
     script(source, "print('never')")
-    answer = any_server.cli("run", "submit", "--source", source, "--script", "absent.py", "--compute", "pool", check=False)
-    assert answer.returncode == 2 and "absent.py" in answer.stderr
+    command = ["run", "submit", "--source", source, "--compute", "pool", "--python", sys.executable, "--script"]
+    answer = any_server.cli(*command, "absent.py", check=False)
+    assert answer.returncode == 2 and "absent.py" in answer.stderr and "hint:" in answer.stderr
+
+
+def test_a_script_that_the_snapshot_leaves_out_is_refused_at_submit(any_server, source):
+    script(source, "print('never')")
+    (source / ".amlignore").write_text("train.py\n")
+    with pytest.raises(AssertionError, match="ended with 2(?s:.)*no script 'train.py'"):
+        any_server.submit_folder(source)
 
 
 def test_the_process_has_the_variables_of_the_platform_and_of_the_user(any_server, source):
@@ -220,7 +228,6 @@ def test_the_process_has_the_variables_of_the_platform_and_of_the_user(any_serve
         "AZUREML_RUN_TOKEN_EXPIRY",
         "AZUREML_SERVICE_ENDPOINT",
         "LATHE_URL",
-        "CUDA_VISIBLE_DEVICES",
     ):
         assert name in found, f"{name} is missing"
     assert "LATHE_RUN_TOKEN" not in found
@@ -256,9 +263,11 @@ def test_use_of_resources_is_kept_with_the_run(any_server, source):
 
 def test_the_run_folder_is_gone_after_delivery(any_server, source):
     script(source, "print('done')")
-    run = any_server.submit_folder(source)
-    any_server.client().wait(run, "Completed")
-    wait_for(lambda: not list((any_server.state / "work").glob(f"{run}.*")), 20, "the removal of the run folder")
+    client, run = any_server.client(), any_server.submit_folder(source)
+    work = any_server.state / "work"
+    wait_for(lambda: list(work.glob(f"{client.run(run)['sequence']}.*")) or client.status(run) == "Completed", 20, "the run folder")
+    done = client.wait(run, "Completed")
+    wait_for(lambda: not list(work.glob(f"{done['sequence']}.*")), 20, "the removal of the run folder")
 
 
 def test_logs_of_the_script_are_shipped_while_it_runs(any_server, source, tmp_path):
@@ -283,17 +292,17 @@ def test_logs_of_the_script_are_shipped_while_it_runs(any_server, source, tmp_pa
     client.wait(run, "Completed")
 
 
-@pytest.mark.root
-def test_an_isolated_runner_cannot_see_the_private_parts_of_the_state_folder(any_server, source):
+def test_only_an_isolated_runner_is_cut_off_from_the_state_folder_and_the_network(any_server):
     """Proves that the isolated variant of these tests isolates."""
-    if not (any_server.state / "config.yaml").exists():
-        pytest.skip("only for the isolated variant")
     client = any_server.client()
-    run = client.submit(f"ls {any_server.state}; ls {any_server.state}/run; cat /proc/net/tcp | wc -l")
+    run = client.submit(f"ls {any_server.state}; echo :; ls {any_server.state}/run; echo :; ls /sys/class/net; tail -n +3 /proc/net/dev")
     client.wait(run, "Completed")
-    lines = client.log(run).decode().split()
-    assert set(lines[:-1]) == {"run", "work", "api.sock"}
-    assert os.path.exists(any_server.state / "lathe.db")
+    state, sockets, network = client.log(run).decode().split(":", 2)
+    assert sockets.split() == ["api.sock"]
+    if (any_server.state / "config.yaml").exists():
+        assert set(state.split()) == {"run", "work"} and len(re.findall(r"^ *\w+:", network, re.M)) == 1, network
+    else:
+        assert {"lathe.db", "store", "token"} <= set(state.split())
 
 
 def test_the_source_folder_itself_is_never_the_working_folder(any_server, source):

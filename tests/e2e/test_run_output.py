@@ -64,8 +64,18 @@ def test_the_log_is_read_from_any_offset(any_server):
         assert answer.body == b"0123456789"[offset:]
         assert answer.headers["lathe-log-offset"] == str(offset)
         assert b"".join(client.follow(run, offset=offset)) == b"0123456789"[offset:]
-    beyond = client.get(client.path("runs", run, "logs"), offset=11)
-    assert beyond.status == 416 or beyond.body == b""
+    assert client.get(client.path("runs", run, "logs"), offset=11).expect(200).body == b""
+
+
+def test_the_log_is_a_file_of_the_run_and_is_read_by_range(any_server):
+    client = any_server.client()
+    run = client.submit("printf 0123456789")
+    client.wait(run, "Completed")
+    assert client.file(run, LOG).expect(200).body == b"0123456789"
+    part = client.file(run, LOG, headers={"Range": "bytes=3-5"}).expect(206)
+    assert part.body == b"345" and part.headers["content-range"] == "bytes 3-5/10"
+    assert client.file(run, LOG, headers={"Range": "bytes=8-"}).expect(206).body == b"89"
+    client.file(run, LOG, headers={"Range": "bytes=10-"}).expect(416)
 
 
 def test_a_follower_that_comes_back_goes_on_where_it_was(any_server):

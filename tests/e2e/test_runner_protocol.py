@@ -18,7 +18,7 @@ def test_a_claim_gets_the_order_and_starts_the_run(holder, attempt):
     order = attempt.claim().expect(200).json()
     assert (order["run"], order["attempt"], order["node"], order["node_count"]) == (attempt.run, 1, 0, 1)
     assert order["command"] == ["/bin/sh", "-c", "true"] and order["log_name"] == LOG and order["segment_bytes"] > 0
-    assert holder.client.status(attempt.run) == "Running"
+    holder.client.wait(attempt.run, "Running")
 
 
 def test_a_claim_repeated_by_the_same_runner_gets_the_same_order(attempt):

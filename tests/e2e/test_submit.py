@@ -170,7 +170,7 @@ def test_filters_select_by_experiment_status_tag_and_time(client):
         {"experiment": "../x"},
         {"tag": "k" * 5000},
     ],
-    ids=str,
+    ids=lambda query: str(query)[:30],
 )
 def test_a_wrong_query_is_refused(client, query):
     answer = client.get(client.path("runs"), **query).expect(400, 413)

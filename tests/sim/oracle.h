@@ -16,11 +16,11 @@ struct Held {
 
 inline bool fits_at(const sched::State& state, const std::vector<Held>& held, const sched::Request& wanted,
                     sched::Time at) {
-  sched::Resources used = state.find_compute(wanted.compute)->node_resources() * wanted.node_count;
+  sched::Resources used = state.need(wanted);
   std::int64_t nodes = wanted.node_count;
   for (const auto& [from, to, request] : held) {
     if (at < from || at >= to) continue;
-    used += state.find_compute(request->compute)->node_resources() * request->node_count;
+    used += state.need(*request);
     if (request->compute == wanted.compute) nodes += request->node_count;
   }
   return used.fits_in(sched::total_of(state.machine())) &&

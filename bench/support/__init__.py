@@ -1,0 +1,1 @@
+"""Helpers of the benchmarks: a server, peers, and rows of the table. Standard library only."""
