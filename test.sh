@@ -3,7 +3,9 @@
 #
 # usage: ./test.sh [--all]
 #   --all   adds the long campaigns: asan and tsan builds of the unit and simulation tests, fuzzing, and large counts in
-#           the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_FUZZ_SECONDS and LATHE_SEED change them.
+#           the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_FUZZ_SECONDS and
+#           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
+#           done is not repeated until its file there is removed.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/scripts/common.sh"
@@ -84,7 +86,8 @@ phase "unit tests, simulation, lint"
 unit release
 phase "end-to-end tests"
 if [ -n "$ALL" ]; then
-  export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000}
+  export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000} LATHE_CUTS=${LATHE_CUTS:-500}
+  export LATHE_KILL_POINTS=${LATHE_KILL_POINTS:-all} LATHE_PROGRESS=${LATHE_PROGRESS:-$ROOT/build/campaigns}
 fi
 end_to_end
 if [ -n "$ALL" ]; then
