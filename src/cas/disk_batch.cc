@@ -95,6 +95,7 @@ base::Result<BlobInfo> DiskBatch::adopt(int fd, const std::filesystem::path& pat
   if (::fstat(fd, &st) != 0) return base::fail(base::errno_error(errno, fmt::format("cannot look at {}", path.string())));
   if (!S_ISREG(st.st_mode)) return base::fail(base::Code::invalid, "{} is not a plain file", path.string());
   auto identity = FileIdentity::of(st);
+  ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);  // a hint: the disk works while we hash; commit() makes sure
   LATHE_TRY(auto digest, hash_file(fd, identity.size));
   BlobInfo info{digest, identity.size};
   if (is_known(digest) || stage_link(info, fd, identity)) return info;
@@ -119,12 +120,15 @@ base::Result<void> DiskBatch::stage_link(const BlobInfo& info, int fd, const Fil
   }
   staged_.push_back({info, path});
   digests_.insert(info.digest);
+  if (::fstat(fd, &st) == 0) linked_.push_back({info.digest, FileIdentity::of(st)});
   return {};
 }
 
 base::Result<void> DiskBatch::commit() {
   LATHE_CHECK(!stream_, "commit() before finish()");
   LATHE_TRY_VOID(store_.committer().commit(staged_));
+  for (const auto& [digest, identity] : linked_) store_.note_verified(digest, identity);
+  linked_.clear();
   staged_.clear();
   digests_.clear();
   return {};

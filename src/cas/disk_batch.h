@@ -46,6 +46,7 @@ class DiskBatch final : public Batch {
   std::string spare_;  // the last stream's buffer, kept for the next
   std::vector<StagedBlob> staged_;
   std::unordered_set<base::Digest> digests_;
+  std::vector<std::pair<base::Digest, FileIdentity>> linked_;  // as they were when their bytes had been hashed
 };
 
 }  // namespace lathe::cas

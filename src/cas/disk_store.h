@@ -56,6 +56,8 @@ class DiskStore final : public BlobStore {
   const StoreLayout& layout() const { return layout_; }
   sys::FileSystem& files() { return files_; }
   Committer& committer() { return committer_; }
+  // This file, as it is, was hashed a moment ago: opening it need not hash it again.
+  void note_verified(const base::Digest& digest, const FileIdentity& identity) { verified_.insert(digest, identity); }
   // A name in tmp/ that nobody else uses.
   std::string temporary_path();
 

@@ -52,13 +52,20 @@ pid_t lock_holder(ino_t inode) {
 
 fs::path header_in(const fs::path& folder) { return folder / "spool" / "spool.json"; }
 
+// A runner gives the header its name when it is written; only a power cut can take its end away again.
+bool is_whole(int fd, off_t size) {
+  char last = 0;
+  return size > 0 && ::pread(fd, &last, 1, size - 1) == 1 && last == '\n';
+}
+
 // A runner holds a lock on its spool as long as it or a process of its run lives.
 Provider::Found look_at_spool(const fs::path& header) {
   sys::Fd file(::open(header.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return {Provider::Trace::none, {}};
   struct stat status {};
   ::fstat(file.get(), &status);
-  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return {Provider::Trace::dead, {}};
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0)
+    return {is_whole(file.get(), status.st_size) ? Provider::Trace::dead : Provider::Trace::wrecked, {}};
   pid_t pid = lock_holder(status.st_ino);
   std::string since = process_start(pid);
   // The lock outlives a killed runner until its processes are gone.

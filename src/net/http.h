@@ -28,12 +28,20 @@ class BodyReader {
   virtual std::optional<std::uint64_t> content_length() const = 0;
 };
 
+// `length` bytes of an open file from `offset`.
+struct FileBody {
+  int fd = -1;
+  std::uint64_t offset = 0, length = 0;
+};
+
 // The body of a streamed response (chunked). write() returns when the bytes are with the kernel: back-pressure.
 class BodyWriter {
  public:
   virtual ~BodyWriter() = default;
   // Throws unavailable when the client went away.
   virtual rt::Task<void> write(std::string_view bytes) = 0;
+  // The same for bytes of a file, which are not copied where the connection is plain; the file stays the caller's.
+  virtual rt::Task<void> write_file(FileBody piece) = 0;
 };
 
 enum class Role { none, run, viewer, contributor, operator_, admin };
@@ -69,16 +77,10 @@ struct Request {
 
 // Runs after its handler has returned; the handler's Request lives until it ends.
 using StreamBody = std::move_only_function<rt::Task<void>(BodyWriter&)>;
-// `length` bytes of an open file from `offset`; the server closes fd.
-struct FileBody {
-  int fd = -1;
-  std::uint64_t offset = 0, length = 0;
-};
-
 struct Response {
   int status = 200;
   Headers headers;
-  std::variant<std::string, FileBody, StreamBody> body;
+  std::variant<std::string, FileBody, StreamBody> body;  // the server closes the file
 
   static Response json(std::string text, int status = 200);
   static Response empty(int status = 204);

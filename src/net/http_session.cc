@@ -107,6 +107,12 @@ class HttpSession::Writer final : public BodyWriter {
     if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", bytes.size()), bytes, "\r\n"});
     else co_await connection_.write({bytes});
   }
+  rt::Task<void> write_file(FileBody piece) override {
+    if (piece.length == 0) co_return;
+    if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", piece.length)}, true);
+    co_await connection_.send_file(piece);
+    if (chunked_) co_await connection_.write({"\r\n"});
+  }
   rt::Task<void> end() {
     if (chunked_) co_await connection_.write({"0\r\n\r\n"});
   }

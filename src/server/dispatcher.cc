@@ -196,7 +196,7 @@ Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
   for (int starts = 0; starts < kMostStarts;) {
     auto found = fresh ? compute::Provider::Found{} : co_await find_runner(task);
     if (settled()) break;
-    if (found.trace == Trace::none && live->attempt.claimed) break;
+    if (found.trace == Trace::wrecked || (found.trace == Trace::none && live->attempt.claimed)) break;
     withdrawn = found.trace == Trace::none && !may_start(*live);
     if (withdrawn) break;
     if (found.trace == Trace::dead)

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "db/logs.h"
+#include "sys/fd.h"
 
 namespace lathe::server {
 
@@ -16,22 +17,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kPieceBytes = 1u << 20;
-
-struct Descriptor {
-  int fd = -1;
-  ~Descriptor() { if (fd >= 0) ::close(fd); }
-};
+constexpr std::uint64_t kPieceBytes = 4u << 20;
+// Up to here one read and one send are cheaper than the three calls around sendfile.
+constexpr std::uint64_t kSmallPiece = 64u << 10;
 
 void write_at(const fs::path& path, std::uint64_t offset, std::string_view bytes) {
-  Descriptor file{::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (file.fd < 0 && errno == ENOENT) {
+  sys::Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file && errno == ENOENT) {
     fs::create_directories(path.parent_path());
-    file.fd = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+    file.reset(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
   }
-  if (file.fd < 0) throw base::errno_error(errno, "open a live log");
+  if (!file) throw base::errno_error(errno, "open a live log");
   while (!bytes.empty()) {
-    ssize_t n = ::pwrite(file.fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    ssize_t n = ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw base::errno_error(errno, "write a live log");
     bytes.remove_prefix(static_cast<std::size_t>(n));
@@ -58,7 +56,7 @@ std::string read_at(int fd, std::uint64_t offset, std::size_t length) {
   std::string out(length, '\0');
   ssize_t n = ::pread(fd, out.data(), length, static_cast<off_t>(offset));
   if (n < 0) throw base::errno_error(errno, "read a log");
-  out.resize(static_cast<std::size_t>(n));
+  if (static_cast<std::size_t>(n) != length) throw Error(Code::corrupt, "a log is shorter than its record says");
   return out;
 }
 
@@ -88,6 +86,19 @@ struct LiveLogs::Stream {
   rt::AsyncMutex changing;
   int segment() const { return static_cast<int>(sealed.size()); }
   std::uint64_t total() const { return base + size; }
+  // The segment that holds this byte, which must exist.
+  int segment_at(std::uint64_t offset) const {
+    if (offset >= base) return segment();
+    auto after = std::upper_bound(sealed.begin(), sealed.end(), offset,
+                                  [](std::uint64_t at, const Segment& each) { return at < each.offset; });
+    return static_cast<int>(after - sealed.begin()) - 1;
+  }
+  // Where a segment begins and, so far, ends in the whole log.
+  std::pair<std::uint64_t, std::uint64_t> extent(int number) const {
+    if (number == segment()) return {base, base + size};
+    const auto& each = sealed[static_cast<std::size_t>(number)];
+    return {each.offset, each.offset + each.size};
+  }
 };
 
 LiveLogs::LiveLogs(fs::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::BlobStore& store,
@@ -173,10 +184,10 @@ Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
   const auto& task = stream->id.task;
   auto path = file_of(task, segment);
   auto info = co_await pool_.run(home_, [&] {
-    Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-    if (file.fd < 0) throw base::errno_error(errno, "open a live log");
+    sys::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file) throw base::errno_error(errno, "open a live log");
     auto batch = store_.begin_batch();
-    auto blob = base::value_or_throw(batch->adopt(file.fd, path));
+    auto blob = base::value_or_throw(batch->adopt(file.get(), path));
     base::value_or_throw(batch->commit());
     return blob;
   });
@@ -192,39 +203,39 @@ Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
   ::unlink(path.c_str());
 }
 
-Task<std::string> LiveLogs::read_piece(StreamPtr stream, std::uint64_t offset) {
-  if (offset >= stream->base) {
-    auto path = file_of(stream->id.task, stream->segment());
-    std::uint64_t within = offset - stream->base;
-    std::size_t length = std::min<std::uint64_t>(kPieceBytes, stream->size - within);
-    Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-    // The end of a live log is in the page cache: reading it here saves two thread switches per line.
-    if (file.fd >= 0 && length <= 64 * 1024) co_return read_at(file.fd, within, length);
-    if (file.fd >= 0) co_return co_await pool_.run(home_, [&] { return read_at(file.fd, within, length); });
-    throw base::errno_error(errno, "open a live log");
+// Where a follower stands: the file of one segment. A live one that is sealed meanwhile still holds the same bytes.
+struct LiveLogs::Reader {
+  int segment = -1;
+  sys::Fd file;
+};
+
+Task<void> LiveLogs::open_at(StreamPtr stream, std::uint64_t offset, Reader& reader) {
+  int segment = stream->segment_at(offset);
+  if (segment == reader.segment) co_return;
+  if (segment == stream->segment()) {
+    reader.file.reset(::open(file_of(stream->id.task, segment).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!reader.file) throw base::errno_error(errno, "open a live log");
+  } else {
+    auto digest = stream->sealed[static_cast<std::size_t>(segment)].digest;
+    reader.file.reset(co_await pool_.run(home_, [&] { return base::value_or_throw(store_.open(digest)).release(); }));
   }
-  auto found = std::upper_bound(stream->sealed.begin(), stream->sealed.end(), offset,
-                                [](std::uint64_t at, const Segment& segment) { return at < segment.offset; });
-  Segment segment = *std::prev(found);
-  std::uint64_t within = offset - segment.offset;
-  std::size_t length = std::min<std::uint64_t>(kPieceBytes, segment.size - within);
-  co_return co_await pool_.run(home_, [&] {
-    auto blob = base::value_or_throw(store_.open(segment.digest));
-    return read_at(blob.fd(), within, length);
-  });
+  reader.segment = segment;
 }
 
 Task<void> LiveLogs::copy(LogStream id, Part part, bool follow, rt::CancelToken cancel, net::BodyWriter& out) {
   auto stream = co_await load(std::move(id));
+  Reader reader;
   while (part.length > 0) {
     cancel.check();
     if (part.offset < stream->total()) {
-      auto piece = co_await read_piece(stream, part.offset);
-      if (piece.empty()) throw Error(Code::corrupt, "a log is shorter than its record says");
-      auto wanted = std::string_view(piece).substr(0, part.length);
-      part.offset += wanted.size();
-      part.length -= wanted.size();
-      co_await out.write(wanted);
+      co_await open_at(stream, part.offset, reader);
+      auto [begin, end] = stream->extent(reader.segment);
+      auto within = part.offset - begin, length = std::min({kPieceBytes, part.length, end - part.offset});
+      // The end of a live log is in the page cache: read here, a line costs no thread switch.
+      if (length <= kSmallPiece) co_await out.write(read_at(reader.file.get(), within, length));
+      else co_await out.write_file({reader.file.get(), within, length});
+      part.offset += length;
+      part.length -= length;
       continue;
     }
     if (!follow || stream->ended) break;

@@ -72,7 +72,8 @@ class LiveLogs {
   using StreamPtr = std::shared_ptr<Stream>;
   rt::Task<StreamPtr> load(LogStream stream);
   std::filesystem::path file_of(const compute::TaskName& task, int segment) const;
-  rt::Task<std::string> read_piece(StreamPtr stream, std::uint64_t offset);
+  struct Reader;
+  rt::Task<void> open_at(StreamPtr stream, std::uint64_t offset, Reader& reader);
 
   std::filesystem::path folder_;
   rt::Executor& home_;

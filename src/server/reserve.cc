@@ -10,6 +10,11 @@ void Reserve::require_room() const {
         .hint("make room there: delete runs, collect garbage with 'lathe store gc', or enlarge the disk");
 }
 
+void Reserve::start(bool full) {
+  full_ = full;
+  if (!full_) scope_.spawn("fill the reserve", refill());
+}
+
 void Reserve::release() {
   if (!full_) return;  // another change did it meanwhile
   full_ = false;

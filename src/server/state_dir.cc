@@ -84,13 +84,16 @@ Result<StateDir> StateDir::open(const fs::path& root) {
                                                               absolute.string(), holder.empty() ? "(unknown)" : holder))
                           .hint("use that server (lathe status), stop it (lathe down), or give another folder with --state"));
   }
+  StateDir state(absolute, fd);
   std::string pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) {
-    int error = errno;
-    ::close(fd);
-    return base::fail(base::errno_error(error, "write " + lock_path.string()));
+  auto write_pid = [&] { return ::ftruncate(fd, 0) == 0 && ::pwrite(fd, pid.data(), pid.size(), 0) > 0; };
+  bool written = write_pid();
+  if (!written && errno == ENOSPC) {
+    state.release_reserve();
+    written = write_pid();
   }
-  return StateDir(absolute, fd);
+  if (!written) return base::fail(base::errno_error(errno, "write " + lock_path.string()));
+  return state;
 }
 
 StateDir::StateDir(StateDir&& other) noexcept : root_(std::move(other.root_)), lock_(std::exchange(other.lock_, -1)) {}
@@ -141,6 +144,7 @@ Result<void> StateDir::ensure_reserve() const {
   std::uint64_t wanted = ::fstatvfs(fd, &info) == 0 ? reserve_bytes(info) : 0;
   bool there = static_cast<std::uint64_t>(status.st_blocks) * 512 >= wanted;
   int error = there ? 0 : ::posix_fallocate(fd, 0, static_cast<off_t>(wanted));
+  if (error != 0) (void)!::ftruncate(fd, 0);  // a part of it would only take the last room from others
   ::close(fd);
   if (error != 0) return base::fail(base::errno_error(error, "set space aside in " + path.string()));
   return {};

@@ -55,6 +55,12 @@ class Collector final : public net::BodyWriter {
     text += bytes;
     co_return;
   }
+  rt::Task<void> write_file(net::FileBody piece) override {
+    std::string bytes(piece.length, '\0');
+    auto got = ::pread(piece.fd, bytes.data(), bytes.size(), static_cast<off_t>(piece.offset));
+    text += bytes.substr(0, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    co_return;
+  }
   std::string text;
 };
 
