@@ -36,7 +36,8 @@ model::Machine this_machine() {
 compute::LocalConfig local_config(const ServerOptions& options, const StateDir& state, const SiteConfig& site) {
   compute::LocalConfig config;
   config.program = options.program;
-  config.work = site.work.empty() ? state.work() : site.work;
+  // A shared work_dir is divided by state folder: a restored copy of this server must not touch what is not its own.
+  config.work = site.work.empty() ? state.work() : site.work / base::sha256(state.root().string()).hex().substr(0, 16);
   config.launcher = site.launcher;
   config.machine = site.machine ? *site.machine : this_machine();
   return config;
