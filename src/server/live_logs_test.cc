@@ -49,7 +49,7 @@ class LiveLogsTest : public ::testing::Test {
   void seal(int segment, std::uint64_t size) { run_on(loop_, logs_->seal(stream_, segment, size)); }
   std::string read(std::uint64_t offset) {
     Collector out;
-    run_on(loop_, logs_->copy(stream_, offset, false, {}, out));
+    run_on(loop_, logs_->copy(stream_, {.offset = offset, .length = UINT64_MAX}, false, {}, out));
     return out.text;
   }
   // As a server that was killed and started again.
@@ -150,7 +150,7 @@ TEST_F(LiveLogsTest, AFollowerSeesWhatComesAndTheEnd) {
   Collector out;
   run_on(loop_, [](LiveLogsTest& self, Collector& collected) -> Task<void> {
     rt::Scope scope;
-    scope.spawn("follower", self.logs_->copy(self.stream_, 0, true, {}, collected));
+    scope.spawn("follower", self.logs_->copy(self.stream_, {}, true, {}, collected));
     co_await self.logs_->append(self.stream_, 0, 0, "one ");
     co_await self.logs_->append(self.stream_, 0, 4, "two ");
     co_await self.logs_->seal(self.stream_, 0, 8);

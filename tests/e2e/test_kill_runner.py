@@ -33,7 +33,7 @@ def lines(count):
 def runner_of(client, run):
     """The process of the runner itself, by the folder of its task; not its guardian, and not an adopter."""
     found = client.run(run)
-    folder = f"/work/{found['sequence']}.{found['attempt']}.0"
+    folder = client.socket_path.parents[1] / "work" / f"{found['sequence']}.{found['attempt']}.0"
     runners = [pid for pid in processes.with_argument(folder) if b"--work" in processes.arguments(pid)]
     return next((pid for pid in runners if processes.name(pid) != "lathe-guardian" and processes.is_alive(pid)), None)
 
