@@ -16,8 +16,9 @@
 namespace lathe::cas {
 namespace {
 
-// Renewing is a metadata write; once an hour is enough for leases of a day.
-constexpr std::int64_t kRenewAfterSeconds = 3600;
+// Renewing is a metadata write. Far less than the shortest lease that a collector may use (an hour), so that what was
+// said to be here stays long enough to be named.
+constexpr std::int64_t kRenewAfterSeconds = 600;
 
 std::unexpected<base::Error> no_blob(const base::Digest& digest) {
   return base::fail(base::Code::not_found, "there is no blob {}", digest.hex());
@@ -105,6 +106,7 @@ base::Result<void> DiskStore::verify_open(const base::Digest& digest, int fd, st
 void DiskStore::move_aside(const base::Digest& digest) {
   base::log::error("blob-damaged", {{"digest", digest.hex()}});
   std::lock_guard lock(lease_lock(digest));
+  ++removals_;
   if (auto moved = files_.rename(layout_.blob(digest), layout_.damaged(digest)); !moved)
     base::log::error("blob-not-moved-aside", {{"digest", digest.hex()}, {"error", moved.error().text()}});
 }
@@ -162,6 +164,7 @@ base::Result<bool> DiskStore::remove_if_unleased(const base::Digest& digest, bas
   struct stat st {};
   if (committer_.is_being_placed(digest) || ::stat(path.c_str(), &st) != 0) return false;
   if (FileIdentity::of(st).modified_ns / 1000 >= expired_before.micros) return false;
+  ++removals_;
   LATHE_TRY_VOID(files_.remove(path));
   if (auto chunks = layout_.chunks(digest); ::access(chunks.c_str(), F_OK) == 0) LATHE_TRY_VOID(files_.remove(chunks));
   return true;

@@ -49,6 +49,9 @@ class DiskStore final : public BlobStore {
   // Removes the blob unless its lease was renewed at or after `expired_before`; whether it did. For the collector.
   base::Result<bool> remove_if_unleased(const base::Digest& digest, base::UtcTime expired_before);
 
+  // Changes whenever a blob has left the store: what was known to be here may not be.
+  std::uint64_t removals() const { return removals_; }
+
   // In the order of the folders; blobs that come and go meanwhile may or may not be seen.
   base::Result<void> for_each_blob(const std::function<base::Result<void>(const StoredBlob&)>& visit) const;
   base::Result<StoreStats> stats() const;
@@ -76,6 +79,7 @@ class DiskStore final : public BlobStore {
   // Held while a lease is renewed or found expired, so that the collector cannot remove what was just promised.
   std::array<std::mutex, 64> lease_locks_;
   std::atomic<std::uint64_t> next_temporary_ = 0;
+  std::atomic<std::uint64_t> removals_ = 0;
 };
 
 }  // namespace lathe::cas

@@ -178,6 +178,27 @@ TEST_F(SnapshotTest, TooManyEntriesAreRefused) {
   EXPECT_EQ(refusal().code(), base::Code::too_large);
 }
 
+TEST_F(SnapshotTest, ManyFoldersAreFoundInCanonicalOrderUnderTheirRules) {
+  write_file(source_ / ".gitignore", "*.tmp\n");
+  for (int i = 0; i < 40; ++i)
+    for (const char* name : {"a.txt", "b.tmp", "deep/c.txt"}) write_file(source_ / fmt::format("part{:02}", i) / name, "x");
+  write_file(source_ / "part07" / ".gitignore", "deep/\n");  // ends with its folder, whoever looked at it
+  auto found = paths(take().value());
+  EXPECT_TRUE(std::ranges::is_sorted(found));
+  EXPECT_EQ(found.size(), 1u + 40 * 2);  // one ignore file more, one deep file less
+  EXPECT_EQ(std::ranges::count(found, "part07/deep/c.txt"), 0);
+  options_.limits.entries = 60;
+  auto error = refusal();
+  EXPECT_EQ(error.code(), base::Code::too_large);
+  EXPECT_NE(error.message().find(found[60]), std::string::npos) << error.message();
+}
+
+TEST_F(SnapshotTest, OfManyFoldersTheFirstRefusalIsTold) {
+  for (int i = 0; i < 40; ++i) write_file(source_ / fmt::format("part{:02}", i) / "file", "x");
+  for (const char* folder : {"part30", "part12", "part39"}) ASSERT_EQ(::mkfifo((source_ / folder / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(refusal().message().find("part12/pipe"), std::string::npos);
+}
+
 TEST_F(SnapshotTest, AnUnchangedTreeCostsNoReading) {
   for (int i = 0; i < 50; ++i) write_file(source_ / fmt::format("d{}/f{}", i % 7, i), fmt::format("content {}", i));
   age_everything();

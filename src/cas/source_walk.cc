@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "base/strings.h"
 #include "cas/beneath.h"
@@ -15,6 +17,8 @@
 namespace lathe::cas {
 namespace {
 
+constexpr std::size_t kManyFolders = 8;  // from here on a second thread is worth its start
+constexpr unsigned kMostThreads = 4;
 constexpr off_t kMaxIgnoreFile = 4 << 20;
 constexpr std::string_view kIgnoreHint = "list it in the ignore file, or remove it";
 
@@ -54,9 +58,44 @@ class Walk {
     if (!fd) return refuse(errno == EACCES ? base::Code::forbidden : base::Code::io, folder, fmt::format("cannot be listed: {}", std::strerror(errno)));
     LATHE_TRY(bool has_rules, read_rules(fd.fd(), folder));
     LATHE_TRY(auto children, list(std::move(fd), folder));
-    for (auto& child : children) LATHE_TRY_VOID(take(child, join(folder, child.name), depth));
+    if (!alone_ && static_cast<std::size_t>(std::ranges::count_if(children, &Child::is_folder)) >= kManyFolders) {
+      LATHE_TRY_VOID(take_side_by_side(children, folder, depth));
+    } else {
+      for (auto& child : children) LATHE_TRY_VOID(take(child, join(folder, child.name), depth));
+    }
     if (has_rules) rules_.pop();
     return {};
+  }
+
+  // A warm tree is all system calls, so several threads look at it, each at one child at a time. What they find is put
+  // together in the order of the children, and the first error in that order is the one reported.
+  base::Result<void> take_side_by_side(const std::vector<Child>& children, const std::string& folder, std::size_t depth) {
+    std::vector<base::Result<std::vector<FoundFile>>> parts(children.size());
+    std::atomic<std::size_t> next = 0;
+    auto work = [&] {
+      Walk own(root_fd_, limits_);
+      own.ignore_name_ = ignore_name_, own.rules_ = rules_, own.alone_ = true;
+      for (std::size_t i; (i = next++) < children.size();) {
+        auto taken = own.take(children[i], join(folder, children[i].name), depth);
+        if (taken) parts[i] = std::exchange(own.found_, {});
+        else parts[i] = base::fail(std::move(taken).error()), next = children.size();
+      }
+    };
+    {
+      std::vector<std::jthread> helpers;
+      for (unsigned t = 1; t < std::min(kMostThreads, std::thread::hardware_concurrency()); ++t) helpers.emplace_back(work);
+      work();
+    }
+    for (auto& part : parts) {
+      if (!part) return base::fail(std::move(part).error());
+      if (part->size() > limits_.entries - found_.size()) return refuse_another((*part)[limits_.entries - found_.size()].entry.path);
+      std::ranges::move(*part, std::back_inserter(found_));
+    }
+    return {};
+  }
+
+  base::Result<void> refuse_another(const std::string& path) const {
+    return refuse(base::Code::too_large, path, fmt::format("is one entry too many: a snapshot holds {}", limits_.entries));
   }
 
   static std::string join(const std::string& folder, const std::string& name) {
@@ -110,7 +149,7 @@ class Walk {
   base::Result<void> take(const Child& child, std::string path, std::size_t depth) {
     if (child.is_folder()) return enter(path, depth + 1);
     if (auto good = check_tree_path(path); !good) return base::fail(std::move(good).error().hint("rename it, or " + std::string(kIgnoreHint)));
-    if (found_.size() == limits_.entries) return refuse(base::Code::too_large, path, fmt::format("is one entry too many: a snapshot holds {}", limits_.entries));
+    if (found_.size() == limits_.entries) return refuse_another(path);
     FoundFile file{.entry = {}, .stamp = child.stamp};
     if (S_ISREG(child.mode)) {
       file.entry.size = file.stamp.size;
@@ -133,6 +172,7 @@ class Walk {
   const char* ignore_name_ = ".amlignore";
   IgnoreRules rules_;
   std::vector<FoundFile> found_;
+  bool alone_ = false;  // already one of several threads
 };
 
 }  // namespace

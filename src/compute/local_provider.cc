@@ -1,8 +1,10 @@
 #include "compute/local_provider.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +19,20 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kLockFd = 3;  // in the runner: the lock on its folder
+
+// Asks the file system to spread the subfolders of `folder` over the disk, as it does with home directories (chattr +T).
+// All near one another, folders that come and go by the thousand make ext4 look past every recently freed inode for each
+// new one, which costs more than the run itself. A hint: other file systems say no.
+void spread_subfolders(const fs::path& folder) {
+  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  unsigned int flags = 0;
+  if (::ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_TOPDIR_FL) == 0) {
+    flags |= FS_TOPDIR_FL;
+    ::ioctl(fd, FS_IOC_SETFLAGS, &flags);
+  }
+  ::close(fd);
+}
 
 // A pidfd of the process that the handle names, or -1 when that process is gone.
 int open_handle(const std::string& handle) {
@@ -77,7 +93,9 @@ std::vector<std::string> inherited_environment() {
 std::string TaskName::text() const { return fmt::format("{}.{}.{}", run_sequence, attempt, node); }
 
 LocalProvider::LocalProvider(LocalConfig config, rt::Loop& home, rt::BlockingPool& pool)
-    : config_(std::move(config)), home_(home), pool_(pool) {}
+    : config_(std::move(config)), home_(home), pool_(pool) {
+  spread_subfolders(config_.work);
+}
 
 fs::path LocalProvider::folder(const TaskName& task) const { return config_.work / task.text(); }
 

@@ -1,6 +1,7 @@
 #include "runner/log_spool.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +55,11 @@ bool LogSpool::open_segment() {
 }
 
 LogSpool::Pumped LogSpool::pump(int pipe) {
+  if (!file_ && lost_ == 0) {  // a run that says nothing costs no file
+    pollfd wait{pipe, POLLIN, 0};
+    if (::poll(&wait, 1, 0) < 0 || (wait.revents & POLLIN) == 0)
+      return (wait.revents & POLLHUP) != 0 ? Pumped::end : Pumped::nothing;
+  }
   if (lost_ > 0 && !write_marker()) return drop(pipe);
   if (!open_segment()) return drop(pipe);
   const std::size_t room = std::min<std::uint64_t>(kPumpBytes, segment_bytes_ - end().offset);

@@ -47,8 +47,9 @@ std::vector<Digest> parse_digests(const std::vector<std::string>& texts) {
 Task<Response> find_missing(Services& services, Request& request) {
   auto body = co_await json_body(request);
   std::vector<std::string> texts;
+  std::optional<Digest> tree;
   wire::Fields fields(body);
-  fields.need("digests").texts("digests", texts);
+  fields.need("digests").texts("digests", texts).digest("tree", tree);
   base::value_or_throw(fields.finish());
   auto digests = parse_digests(texts);
   auto& core = services.core;
@@ -61,23 +62,49 @@ Task<Response> find_missing(Services& services, Request& request) {
       if (auto size = services.uploads.length(digest); size > 0) partial[digest.hex()] = size;
     }
   });
-  co_return json_response({{"missing", std::move(missing)}, {"partial", std::move(partial)}});
+  json::object answer{{"missing", std::move(missing)}, {"partial", std::move(partial)}};
+  if (tree) answer["complete"] = !co_await services.trees.find_gap(*tree);
+  co_return json_response(answer);
 }
 
-// Reads the body in large pieces and hands each to `take` on the pool.
+// A large piece of the body in `piece`; false at the end.
+Task<bool> read_piece(Request& request, std::string& piece) {
+  piece.clear();
+  while (piece.size() < kFeedBytes) {
+    auto bytes = co_await request.body->read();
+    if (bytes.empty()) break;
+    piece.append(bytes);
+  }
+  co_return !piece.empty();
+}
+
+// Reads the body in large pieces and hands each to `take` on the pool, where one is stored while the next is read.
 template <class Take>
 Task<void> feed_body(Core& core, Request& request, Take take) {
-  std::string piece;
-  piece.reserve(kFeedBytes + 64 * 1024);
-  for (;;) {
-    auto bytes = co_await request.body->read();
-    piece.append(bytes);
-    if (piece.empty()) break;
-    if (!bytes.empty() && piece.size() < kFeedBytes) continue;
-    co_await core.files.run(core.home, [&] { take(std::string_view(piece)); });
-    piece.clear();
-    if (bytes.empty()) break;
+  std::string reading, storing;
+  reading.reserve(kFeedBytes + 64 * 1024);
+  std::exception_ptr failed;
+  auto store = [&]() -> Task<void> {
+    try {
+      co_await core.files.run(core.home, [&] { take(std::string_view(storing)); });
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  };
+  rt::Scope scope;
+  try {
+    while (!failed && co_await read_piece(request, reading)) {
+      if (scope.live() > 0) co_await scope.join();
+      if (failed) break;
+      std::swap(reading, storing);
+      scope.spawn("store a piece of a body", store());
+    }
+  } catch (...) {
+    // Broken off: the piece on the pool is still ours to wait for.
+    if (!failed) failed = std::current_exception();
   }
+  if (scope.live() > 0) co_await scope.join();
+  if (failed) std::rethrow_exception(failed);
 }
 
 // A run's results are never refused for the budget's sake.

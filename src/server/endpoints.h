@@ -12,6 +12,7 @@
 #include "server/dispatcher.h"
 #include "server/live_logs.h"
 #include "server/runner_desk.h"
+#include "server/trees.h"
 
 namespace lathe::server {
 
@@ -23,6 +24,7 @@ struct Services {
   LiveLogs& logs;
   RunnerDesk& desk;
   cas::PartialUploads& uploads;
+  TreeChecks& trees;
   DiskBudget& budget;
   base::UtcTime started;
   std::function<std::string()> render_metrics;

@@ -46,7 +46,7 @@ Task<Response> submit(Services& services, Request& request) {
   if (!existing) {
     core.reserve.require_room();
     submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
-    if (parsed.spec.snapshot) co_await require_complete_tree(core, *parsed.spec.snapshot, parsed.spec.command.script);
+    if (parsed.spec.snapshot) co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
   }
   auto caller = caller_of(request);
   auto now = core.clock.utc();

@@ -36,7 +36,8 @@ model::Machine this_machine() {
 compute::LocalConfig local_config(const ServerOptions& options, const StateDir& state, const SiteConfig& site) {
   compute::LocalConfig config;
   config.program = options.program;
-  config.work = site.work.empty() ? state.work() : site.work;
+  // A shared work_dir is divided by state folder: a restored copy of this server must not touch what is not its own.
+  config.work = site.work.empty() ? state.work() : site.work / base::sha256(state.root().string()).hex().substr(0, 16);
   config.launcher = site.launcher;
   config.machine = site.machine ? *site.machine : this_machine();
   return config;
@@ -53,8 +54,8 @@ class Server {
         core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, reserve_, events_},
         authority_(core_), attempts_(home), logs_(state.live(), home, files_, store, database),
         dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
-        desk_(core_, attempts_, logs_, dispatcher_), uploads_(store), budget_(core_),
-        services_{core_, authority_, dispatcher_, logs_, desk_, uploads_, budget_, core_.clock.utc(), [this] { return render_metrics(); }},
+        desk_(core_, attempts_, logs_, dispatcher_), uploads_(store), trees_(core_), budget_(core_),
+        services_{core_, authority_, dispatcher_, logs_, desk_, uploads_, trees_, budget_, core_.clock.utc(), [this] { return render_metrics(); }},
         http_(home, router_, [this](const net::Request& request) { return authority_.authenticate(request); },
               [this](const net::RequestOutcome& outcome) { metrics_.count_request(outcome.operation, outcome.status, outcome.took); }) {
     add_all_routes(router_, services_);
@@ -152,6 +153,7 @@ class Server {
   Dispatcher dispatcher_;
   RunnerDesk desk_;
   cas::PartialUploads uploads_;
+  TreeChecks trees_;
   DiskBudget budget_;
   Services services_;
   net::Router router_;

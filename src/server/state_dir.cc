@@ -48,11 +48,17 @@ Result<void> write_private(const fs::path& path, std::string_view text) {
   return {};
 }
 
+// Makes the folder for us alone. One that is there already keeps its mode: it may be /tmp, given by mistake.
 Result<void> make_private_folder(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return base::fail(base::errno_error(error.value(), "create folder " + path.string()));
-  if (::chmod(path.c_str(), 0700) != 0) return base::fail(base::errno_error(errno, "make private " + path.string()));
+  fs::create_directories(path.parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return base::fail(base::errno_error(errno, "create folder " + path.string()));
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return base::fail(base::errno_error(errno, "look at " + path.string()));
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
+    return base::fail(base::Error(Code::invalid, fmt::format("{} is not a folder that only this user can enter", path.string()))
+                          .field("state").hint(fmt::format("chmod 700 {}, or give a new folder with --state", path.string())));
   return {};
 }
 
@@ -73,7 +79,7 @@ std::string format_token(std::string_view bytes) {
 
 Result<StateDir> StateDir::open(const fs::path& root) {
   fs::path absolute = fs::absolute(root).lexically_normal();
-  for (const char* part : {"", "run", "live", "work", "store"}) LATHE_TRY_VOID(make_private_folder(absolute / part));
+  for (const char* part : {"", "run", "live", "work", "store"}) LATHE_TRY_VOID(make_private_folder(part[0] ? absolute / part : absolute));
   fs::path lock_path = absolute / "lock";
   int fd = ::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return base::fail(base::errno_error(errno, "open " + lock_path.string()));

@@ -9,6 +9,29 @@ using base::Code;
 using base::Error;
 using rt::Task;
 
+namespace {
+
+// Far below the usual lease, so that what is trusted is also leased.
+constexpr base::Duration kTrusted = std::chrono::minutes(10);
+constexpr std::size_t kRemembered = 1024;
+
+// On the pool.
+std::optional<std::string> look_for_gap(cas::DiskStore& store, const base::Digest& digest) {
+  if (!store.find(digest)) return "is not in the store";
+  auto bytes = store.read(digest, kMaxTreeBytes);
+  if (!bytes) throw std::move(bytes.error()).field("snapshot");
+  auto tree = cas::decode_tree(*bytes);
+  if (!tree) return "is not a tree manifest";
+  for (const auto& blob : distinct_blobs(*tree)) {
+    auto size = store.find(blob.digest);
+    if (!size) return fmt::format("names the blob {}, which is not in the store", blob.digest.hex());
+    if (*size != blob.size) return fmt::format("gives the blob {} a wrong size", blob.digest.hex());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Task<cas::Tree> read_tree(Core& core, base::Digest digest) {
   co_return co_await core.files.run(core.home, [&] {
     auto bytes = base::value_or_throw(core.store.read(digest, kMaxTreeBytes));
@@ -24,26 +47,29 @@ std::vector<cas::BlobInfo> distinct_blobs(const cas::Tree& tree) {
   return blobs;
 }
 
-Task<void> require_complete_tree(Core& core, base::Digest digest, const std::string& script) {
-  co_await core.files.run(core.home, [&] {
-    auto refuse = [&](const std::string& what) {
-      return Error(Code::invalid, fmt::format("the snapshot {} {}", digest.hex(), what)).field("snapshot")
-          .hint("ask POST /api/v1/blobs/missing and send what is missing before the submit");
-    };
-    if (!core.store.find(digest)) throw refuse("is not in the store");
-    auto bytes = core.store.read(digest, kMaxTreeBytes);
-    if (!bytes) throw std::move(bytes.error()).field("snapshot");
-    auto tree = cas::decode_tree(*bytes);
-    if (!tree) throw refuse("is not a tree manifest");
-    if (!script.empty() && std::ranges::none_of(tree->entries, [&](const auto& entry) { return entry.path == script; }))
-      throw Error(Code::invalid, fmt::format("the snapshot has no script '{}'", script)).field("script")
-          .hint("the path is relative to the source folder; does an ignore file leave it out?");
-    for (const auto& blob : distinct_blobs(*tree)) {
-      auto size = core.store.find(blob.digest);
-      if (!size) throw refuse(fmt::format("names the blob {}, which is not in the store", blob.digest.hex()));
-      if (*size != blob.size) throw refuse(fmt::format("gives the blob {} a wrong size", blob.digest.hex()));
-    }
-  });
+Task<std::optional<std::string>> TreeChecks::find_gap(base::Digest digest) {
+  const auto removals = core_.store.removals();
+  const auto now = core_.clock.steady();
+  if (auto known = complete_.find(digest); known != complete_.end()) {
+    if (known->second.removals == removals && now - known->second.at < kTrusted) co_return std::nullopt;
+    complete_.erase(known);
+  }
+  auto gap = co_await core_.files.run(core_.home, [&] { return look_for_gap(core_.store, digest); });
+  if (gap) co_return gap;
+  if (complete_.size() >= kRemembered) complete_.clear();
+  complete_[digest] = {removals, now};
+  co_return std::nullopt;
+}
+
+Task<void> TreeChecks::require_complete(base::Digest digest, std::string script) {
+  if (auto gap = co_await find_gap(digest))
+    throw Error(Code::invalid, fmt::format("the snapshot {} {}", digest.hex(), *gap)).field("snapshot")
+        .hint("ask POST /api/v1/blobs/missing and send what is missing before the submit");
+  if (script.empty()) co_return;
+  auto tree = co_await read_tree(core_, digest);
+  if (std::ranges::none_of(tree.entries, [&](const auto& entry) { return entry.path == script; }))
+    throw Error(Code::invalid, fmt::format("the snapshot has no script '{}'", script)).field("script")
+        .hint("the path is relative to the source folder; does an ignore file leave it out?");
 }
 
 }  // namespace lathe::server

@@ -1,7 +1,10 @@
-// Trees as the server uses them: read, checked to be complete, and named by a run only then.
+// Trees as the server uses them: read, checked to be complete, and named by a run only then. Home thread.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cas/blob_store.h"
@@ -15,8 +18,25 @@ inline constexpr std::uint64_t kMaxTreeBytes = 1u << 30;
 rt::Task<cas::Tree> read_tree(Core& core, base::Digest digest);
 // Each file's blob once, in the order of the tree.
 std::vector<cas::BlobInfo> distinct_blobs(const cas::Tree& tree);
-// Refuses (invalid, field "snapshot") a tree that is not here or lacks a blob, so that no run ever names one; and one
-// that does not hold `script`, when that is not empty (field "script").
-rt::Task<void> require_complete_tree(Core& core, base::Digest digest, const std::string& script);
+
+// Which trees are all here. A tree that was found complete a moment ago is not looked at again until a blob leaves the
+// store: whoever submits the same folder again and again pays for its files once.
+class TreeChecks {
+ public:
+  explicit TreeChecks(Core& core) : core_(core) {}
+  // What the tree lacks, as the end of a sentence about it; nothing when it is complete.
+  rt::Task<std::optional<std::string>> find_gap(base::Digest digest);
+  // Refuses (invalid, field "snapshot") a tree that is not here or lacks a blob, so that no run ever names one; and one
+  // that does not hold `script`, when that is not empty (field "script").
+  rt::Task<void> require_complete(base::Digest digest, std::string script);
+
+ private:
+  struct Checked {
+    std::uint64_t removals = 0;  // of the store, before the check
+    base::SteadyTime at;
+  };
+  Core& core_;
+  std::unordered_map<base::Digest, Checked> complete_;
+};
 
 }  // namespace lathe::server

@@ -172,6 +172,27 @@ def test_an_unchanged_folder_is_not_sent_again(server, client, tmp_path):
     assert first["snapshot"] == second["snapshot"] and after["bytes"] - before["bytes"] < 100_000
 
 
+def test_a_tree_is_complete_until_one_of_its_blobs_is_lost_and_again_when_it_was_sent(make_server, tmp_path):
+    server = make_server().start().prepare()
+    client, data = server.client(), secrets.token_bytes(10_000)
+    (tmp_path / "train.py").write_text("print(1)")
+    (tmp_path / "data.bin").write_bytes(data)
+
+    def is_complete(tree):
+        return client.post("/api/v1/blobs/missing", {"digests": [], "tree": tree}).expect(200).json()["complete"]
+
+    tree = server.cli_json("store", "put", tmp_path)["snapshot"]
+    assert is_complete(tree) and is_complete(tree)
+    assert not is_complete(digest(b"no such tree")) and not is_complete(digest(data))
+    file = server.state / "store" / "blobs" / digest(data)[:2] / digest(data)[2:]
+    os.chmod(file, 0o600)
+    file.write_bytes(bytes(10_000))
+    server.cli("store", "verify", check=False)
+    assert not is_complete(tree)
+    assert server.cli_json("store", "put", tmp_path)["snapshot"] == tree
+    assert is_complete(tree) and file.read_bytes() == data
+
+
 def test_too_many_digests_at_once_are_refused(client):
     client.post("/api/v1/blobs/missing", {"digests": [digest(b"%d" % i) for i in range(10_001)]}).expect(400, 413)
     assert len(missing(client, *[digest(b"absent %d" % i) for i in range(10_000)])["missing"]) == 10_000
