@@ -3,7 +3,9 @@
 #
 # usage: ./test.sh [--all]
 #   --all   adds the long campaigns: asan and tsan builds of the unit and simulation tests, fuzzing, and large counts in
-#           the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_FUZZ_SECONDS and LATHE_SEED change them.
+#           the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_FUZZ_SECONDS and
+#           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
+#           done is not repeated until its file there is removed.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/scripts/common.sh"
@@ -68,7 +70,7 @@ fuzz() {
     note "$(basename "$target"): $seconds s"
     mkdir -p "$ROOT/build/fuzz/corpus/$(basename "$target")"
     "$target" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$ROOT/build/fuzz/" \
-      "$ROOT/build/fuzz/corpus/$(basename "$target")" >"$REPORTS/$(basename "$target").log" 2>&1 || status=$?
+      "$ROOT/build/fuzz/corpus/$(basename "$target")" "$ROOT/tests/fuzz/corpus/$(basename "$target" | sed s/^fuzz_//)" >"$REPORTS/$(basename "$target").log" 2>&1 || status=$?
     if [ "$status" -eq 0 ]; then PASSED=$((PASSED + 1)); else
       FAILED=$((FAILED + 1))
       tail -30 "$REPORTS/$(basename "$target").log" >&2
@@ -84,7 +86,8 @@ phase "unit tests, simulation, lint"
 unit release
 phase "end-to-end tests"
 if [ -n "$ALL" ]; then
-  export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000}
+  export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000} LATHE_CUTS=${LATHE_CUTS:-500}
+  export LATHE_KILL_POINTS=${LATHE_KILL_POINTS:-all} LATHE_PROGRESS=${LATHE_PROGRESS:-$ROOT/build/campaigns}
 fi
 end_to_end
 if [ -n "$ALL" ]; then

@@ -16,8 +16,9 @@
 namespace lathe::cas {
 namespace {
 
-// Renewing is a metadata write; once an hour is enough for leases of a day.
-constexpr std::int64_t kRenewAfterSeconds = 3600;
+// Renewing is a metadata write. Far less than the shortest lease that a collector may use (an hour), so that what was
+// said to be here stays long enough to be named.
+constexpr std::int64_t kRenewAfterSeconds = 600;
 
 std::unexpected<base::Error> no_blob(const base::Digest& digest) {
   return base::fail(base::Code::not_found, "there is no blob {}", digest.hex());

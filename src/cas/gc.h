@@ -22,7 +22,7 @@ using RootVisitor = std::function<base::Result<void>(const std::function<void(co
 
 struct GcOptions {
   base::UtcTime now;
-  std::chrono::hours lease{24};
+  std::chrono::seconds lease = std::chrono::hours(24);  // an hour or more
   bool dry_run = false;
 };
 

@@ -25,6 +25,7 @@ constexpr std::array kExamples{Example{"lathe run download mnist_1550603179_1090
 struct RemoteFile {
   std::string path, digest;
   std::uint64_t size = 0;
+  bool executable = false;
 };
 
 bool is_wanted(const std::string& path, std::span<const std::string> filters) {
@@ -43,7 +44,8 @@ base::Result<std::vector<RemoteFile>> list_files(Call& call, const std::string& 
     LATHE_TRY(auto text, call.api().get(target));
     LATHE_TRY(auto value, parse_json(text, "the list of files"));
     for (const auto& item : value.at("items").as_array()) {
-      RemoteFile file{text_at(item, "/path"), text_at(item, "/digest"), base::parse_u64(text_at(item, "/size")).value_or(0)};
+      RemoteFile file{text_at(item, "/path"), text_at(item, "/digest"), base::parse_u64(text_at(item, "/size")).value_or(0),
+                      text_at(item, "/executable") == "true"};
       // Names come from a script; none may leave the target folder.
       LATHE_TRY_VOID(cas::check_tree_path(file.path));
       if (is_wanted(file.path, filters)) out.push_back(std::move(file));
@@ -81,7 +83,7 @@ base::Result<void> download_one(Call& call, const std::string& run, const Remote
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
   if (error) return base::fail(base::errno_error(error.value(), target.parent_path().string()));
-  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, file.executable ? 0755 : 0644);
   if (fd < 0) return base::fail(base::errno_error(errno, temporary.string()));
   auto from = call.workspace_path({"runs", run, "files", "content"}) + "?path=" + net::encode_segment(file.path);
   auto digest = fetch(call, from, fd, progress);

@@ -58,8 +58,10 @@ base::Result<int> report(Call& call, const ServerFile& server) {
   ::_exit(127);
 }
 
-// Starts the process and waits for its word; true when it said that it answers.
-base::Result<bool> spawn(const ServerArgs& args, const fs::path& log_file) {
+enum class Start { ready, folder_in_use, failed };
+
+// Starts the process and waits for its word that it answers, or for its end.
+base::Result<Start> spawn(const ServerArgs& args, const fs::path& log_file) {
   int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0) return base::fail(base::errno_error(errno, log_file.string()));
   int ready[2];
@@ -80,8 +82,11 @@ base::Result<bool> spawn(const ServerArgs& args, const fs::path& log_file) {
   do n = ::read(ready[0], &word, 1);
   while (n < 0 && errno == EINTR);
   ::close(ready[0]);
-  if (n != 1) ::waitpid(child, nullptr, 0);
-  return n == 1;
+  if (n == 1) return Start::ready;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const bool in_use = WIFEXITED(status) && WEXITSTATUS(status) == base::exit_status(base::Code::conflict);
+  return in_use ? Start::folder_in_use : Start::failed;
 }
 
 std::string tail(std::string_view text, std::size_t lines) {
@@ -99,11 +104,15 @@ base::Error failed(const fs::path& log_file, std::uintmax_t size_before) {
       .hint(fmt::format("the whole log is {}; lathe doctor tells what this machine lacks", log_file.string()));
 }
 
-// The server that holds the folder and may still be starting; nothing when nobody holds it, or it never answers.
+// The server that holds the folder and may still be starting; nothing when it ends instead, or never answers.
 std::optional<ServerFile> await_other_server(const Call& call) {
   const auto deadline = std::chrono::steady_clock::now() + kOthersStart;
-  while (lock_holder(call.settings.state) && std::chrono::steady_clock::now() < deadline) {
+  bool was_held = false;  // it holds the lock a moment before its process id can be read there
+  while (std::chrono::steady_clock::now() < deadline) {
     if (auto server = running_server(call)) return server;
+    const bool is_held = lock_holder(call.settings.state).has_value();
+    if (was_held && !is_held) break;
+    was_held = is_held;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return std::nullopt;
@@ -121,13 +130,13 @@ base::Result<int> up(Call& call) {
   fs::path log_file = args.state / "server.log";
   auto size_before = fs::file_size(log_file, error);
   if (error) size_before = 0;
-  LATHE_TRY(bool ready, spawn(args, log_file));
-  if (ready) {
+  LATHE_TRY(Start start, spawn(args, log_file));
+  if (start == Start::ready) {
     LATHE_TRY(auto server, read_server_file(args.state));
     return report(call, server);
   }
   // Another `lathe up` may have been faster; then its server is ours too, as soon as it answers.
-  if (auto other = await_other_server(call)) {
+  if (auto other = start == Start::folder_in_use ? await_other_server(call) : std::nullopt) {
     say("a server runs already");
     return report(call, *other);
   }

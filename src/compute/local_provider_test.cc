@@ -116,7 +116,7 @@ TEST_F(LocalProviderTest, FindsARunnerByTheLockOnItsSpool) {
   EXPECT_EQ(trace().trace, Provider::Trace::none);
   auto header = folder_ / "12.1.0" / "spool" / "spool.json";
   fs::create_directories(header.parent_path());
-  std::ofstream(header) << "{}";
+  std::ofstream(header) << "{}\n";
   EXPECT_EQ(trace().trace, Provider::Trace::dead);
   int fd = ::open(header.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(fd, LOCK_EX), 0);

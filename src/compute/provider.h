@@ -43,6 +43,7 @@ class Provider {
     none,      // nothing lives and there is no spool: no runner of this task has claimed anything
     starting,  // a runner was started and has no spool yet
     dead,      // a spool without a runner; processes of its run may still be dying
+    wrecked,   // a spool that the machine's own death has damaged: whether anything ran is not known
     alive,     // a runner with its spool
   };
   struct Found {

@@ -52,13 +52,20 @@ pid_t lock_holder(ino_t inode) {
 
 fs::path header_in(const fs::path& folder) { return folder / "spool" / "spool.json"; }
 
+// A runner gives the header its name when it is written; only a power cut can take its end away again.
+bool is_whole(int fd, off_t size) {
+  char last = 0;
+  return size > 0 && ::pread(fd, &last, 1, size - 1) == 1 && last == '\n';
+}
+
 // A runner holds a lock on its spool as long as it or a process of its run lives.
 Provider::Found look_at_spool(const fs::path& header) {
   sys::Fd file(::open(header.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return {Provider::Trace::none, {}};
-  struct stat status {};
+  struct stat status{};
   ::fstat(file.get(), &status);
-  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return {Provider::Trace::dead, {}};
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0)
+    return {is_whole(file.get(), status.st_size) ? Provider::Trace::dead : Provider::Trace::wrecked, {}};
   pid_t pid = lock_holder(status.st_ino);
   std::string since = process_start(pid);
   // The lock outlives a killed runner until its processes are gone.
@@ -86,7 +93,8 @@ base::Result<sys::Fd> take_folder(const fs::path& folder) {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::access(header_in(folder).c_str(), F_OK) == 0)
     return base::fail(base::Code::conflict, "{} is in use by another runner", folder.string());
   // A runner that died while it made its spool leaves a part of it.
-  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
     fs::remove_all(entry->path(), failed);
   return lock;
 }
@@ -98,7 +106,8 @@ void clear_folder(const fs::path& folder) {
   if (header && ::flock(header.get(), LOCK_EX | LOCK_NB) != 0) return;
   std::error_code failed;
   fs::remove_all(folder, failed);
-  if (failed) base::log::warn("a folder of a run that is over stays", {{"folder", folder.string()}, {"why", failed.message()}});
+  if (failed)
+    base::log::warn("a folder of a run that is over stays", {{"folder", folder.string()}, {"why", failed.message()}});
 }
 
 std::optional<TaskName> parse_task(std::string_view text) {

@@ -123,7 +123,13 @@ net::Principal Authority::use(UserToken& token) {
 }
 
 Task<net::Principal> Authority::find_user(base::Digest hash) {
-  auto row = co_await core_.database.read([&](db::Connection& connection) { return db::tokens::find_by_hash(connection, hash); });
+  auto look_up = [hash](db::Connection& connection) { return db::tokens::find_by_hash(connection, hash); };
+  auto before = revocations_;
+  auto row = co_await core_.database.read(look_up);
+  while (before != revocations_) {
+    before = revocations_;
+    row = co_await core_.database.read(look_up);
+  }
   auto role = row && !row->revoked ? role_from_name(row->role) : std::nullopt;
   if (!role) throw refused("this token is not known, was revoked, or belongs to a run that is over");
   auto& user = users_[hash];
@@ -160,15 +166,19 @@ Task<Authority::Created> Authority::create(NewToken wanted, Caller caller) {
 Task<void> Authority::revoke(std::int64_t id, Caller caller) {
   auto now = core_.clock.utc();
   co_await core_.database.write([&](db::Connection& connection) {
+    if (auto row = db::tokens::find(connection, id); row && row->name == kAdminTokenName && !row->revoked)
+      throw Error(Code::conflict, "this is the token of the state folder; without it nobody could make another").field("token")
+          .hint("to change it, remove the file 'token' from the state folder and start the server again");
     if (!db::tokens::revoke(connection, id, now))
       throw Error(Code::not_found, fmt::format("there is no token {}", id)).field("token").hint("lathe token list shows them");
     audit(connection, caller, now, "token.revoke", fmt::format("{}", id));
   });
+  ++revocations_;
   std::erase_if(users_, [id](const auto& entry) { return entry.second.principal.token_id == id; });
 }
 
-std::string Authority::attempt_token(std::int64_t run_sequence, int attempt) const {
-  auto digest = base::value_or_throw(base::Digest::parse(keyed_hash(attempt_key_, fmt::format("{}.{}", run_sequence, attempt))));
+std::string Authority::attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const {
+  auto digest = base::value_or_throw(base::Digest::parse(keyed_hash(attempt_key_, fmt::format("{}.{}\n{}", sequence, attempt, run_id))));
   return format_token({reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()});
 }
 

@@ -42,8 +42,9 @@ class Authority {
   rt::Task<Created> create(NewToken token, Caller caller);
   rt::Task<void> revoke(std::int64_t id, Caller caller);
 
-  // The same for the same attempt, until the admin's token is replaced. Any thread, after register_admin().
-  std::string attempt_token(std::int64_t run_sequence, int attempt) const;
+  // The same for the same attempt, until the admin's token is replaced. Made from id and
+  // sequence: a sequence may be given again after a restore, an id after a delete, but never both. Any thread, after register_admin().
+  std::string attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const;
   void attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace);
   void attempt_ended(const base::Digest& token_hash) { attempts_.erase(token_hash); }
 
@@ -58,6 +59,7 @@ class Authority {
   net::Principal use(UserToken& token);
 
   Core& core_;
+  std::uint64_t revocations_ = 0;  // a look-up that a revocation overtook is made again
   std::string attempt_key_;
   std::unordered_map<base::Digest, UserToken> users_;
   std::unordered_map<base::Digest, net::Principal> attempts_;

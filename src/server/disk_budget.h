@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "rt/async_mutex.h"
 #include "server/core.h"
 
 namespace lathe::server {
 
 class DiskBudget {
  public:
-  explicit DiskBudget(Core& core) : core_(core) {}
+  explicit DiskBudget(Core& core) : core_(core), checking_(core.home) {}
   // Before a user's upload is taken. Throws no_space with a hint when there is no room left to make.
   rt::Task<void> require_room();
   // These bytes have come in since.
@@ -22,9 +23,11 @@ class DiskBudget {
  private:
   bool is_over() const { return used_ && *used_ >= core_.site.disk_budget_bytes; }
   rt::Task<void> measure();
-  rt::Task<void> collect(std::chrono::hours lease);
+  rt::Task<void> collect(std::chrono::seconds lease);
 
   Core& core_;
+  rt::AsyncMutex checking_;                       // one collection serves all who wait
+  std::optional<base::SteadyTime> collected_at_;  // not again within a minute: it costs a walk through the store
   std::optional<std::uint64_t> used_;  // bytes in the store; measured when first needed and after each collection
 };
 

@@ -75,7 +75,7 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   }
   for (const auto& slice : attempt->slices) {
     if (live->finished.contains(slice.node)) continue;
-    core_.scope.spawn("tend a recovered runner", tend(live, slice.node));
+    core_.scope.spawn("tend a recovered runner", keep_tending(live, slice.node));
   }
   if (live->stop != EndReason::none) core_.scope.spawn("enforce a stop", enforce_stop(live));
 }
@@ -117,7 +117,9 @@ void Dispatcher::run_once() {
 }
 
 Task<void> Dispatcher::place(sched::Placement placement) {
-  auto hash_of = [this](std::int64_t run, int attempt) { return base::sha256(authority_.attempt_token(run, attempt)); };
+  auto hash_of = [this](const RunRecord& run, int attempt) {
+    return base::sha256(authority_.attempt_token(run.id.value, run.sequence, attempt));
+  };
   auto now = core_.clock.utc();
   std::optional<Error> failure;
   try {
@@ -148,7 +150,7 @@ void Dispatcher::begin(const LiveAttemptPtr& live) {
   const auto& attempt = live->attempt;
   authority_.attempt_started(attempt.token_hash, live->run.id.value, attempt.number, live->run.workspace);
   logs_.attempt_started(live->run.sequence, attempt.number);
-  for (const auto& slice : attempt.slices) core_.scope.spawn("tend a runner", tend(live, slice.node));
+  for (const auto& slice : attempt.slices) core_.scope.spawn("tend a runner", keep_tending(live, slice.node));
   core_.events.notify();
 }
 
@@ -170,7 +172,7 @@ Task<std::string> Dispatcher::start_runner(LiveAttemptPtr live, int node, bool a
   auto task = task_of(*live, node);
   try {
     if (adopt) co_return co_await core_.provider.adopt(task, runner_url_);
-    auto token = authority_.attempt_token(task.run_sequence, task.attempt);
+    auto token = authority_.attempt_token(live->run.id.value, task.run_sequence, task.attempt);
     co_return co_await core_.provider.start({task, live->run.id.value, runner_url_, std::move(token)});
   } catch (const Error& error) {
     if (error.code() == Code::cancelled) throw;
@@ -182,7 +184,24 @@ Task<std::string> Dispatcher::start_runner(LiveAttemptPtr live, int node, bool a
 // Not one that was asked to stop, and not with a token that the attempt does not have (the admin's was replaced).
 bool Dispatcher::may_start(const LiveAttempt& live) const {
   return live.stop == EndReason::none &&
-         base::sha256(authority_.attempt_token(live.run.sequence, live.attempt.number)) == live.attempt.token_hash;
+         base::sha256(authority_.attempt_token(live.run.id.value, live.run.sequence, live.attempt.number)) == live.attempt.token_hash;
+}
+
+// Trouble of the moment (a full queue, no descriptors) must not leave a task that nobody looks after.
+Task<void> Dispatcher::keep_tending(LiveAttemptPtr live, int node) {
+  for (;;) {
+    std::optional<Error> trouble;
+    try {
+      co_await tend(live, node);
+      co_return;
+    } catch (const Error& error) {
+      if (error.code() == Code::cancelled) throw;
+      trouble = error;
+    }
+    base::log::warn("looking after a runner failed; again in a second", {{"run", live->run.id.value}, {"why", trouble->text()}});
+    live->recovered = true;  // whatever was started must be found again
+    co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
+  }
 }
 
 Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
@@ -196,7 +215,7 @@ Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
   for (int starts = 0; starts < kMostStarts;) {
     auto found = fresh ? compute::Provider::Found{} : co_await find_runner(task);
     if (settled()) break;
-    if (found.trace == Trace::none && live->attempt.claimed) break;
+    if (found.trace == Trace::wrecked || (found.trace == Trace::none && live->attempt.claimed)) break;
     withdrawn = found.trace == Trace::none && !may_start(*live);
     if (withdrawn) break;
     if (found.trace == Trace::dead)
@@ -238,13 +257,13 @@ Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node, std::string why)
   int nodes = static_cast<int>(live->attempt.slices.size());
   LogStream stream{task_of(*live, node), wire::main_log_name(nodes, node)};
   auto finished = co_await core_.reserve.insist([&]() -> Task<NodeFinished> {
-    co_await logs_.seal_rest(stream);
+    co_await logs_.seal_or_give_up(stream);
     co_return co_await core_.database.write([&](db::Connection& connection) {
       return finish_node(connection, name, node, exit, now);
     });
   });
   live->finished.insert(node);
-  if (finished.gang_failed) attempts_.ask_stop(name.run_id, EndReason::canceled);
+  if (finished.gang_failed) stop_gang(name.run_id);
   if (finished.attempt_over && finished.changed) attempt_over(finished);
   core_.events.notify();
 }
@@ -272,6 +291,15 @@ void Dispatcher::submitted(const RunRecord& run) {
   if (run.state != model::RunState::queued) return;
   state_.enqueue(sched::make_request(run));
   nudge();
+}
+
+void Dispatcher::stop_gang(const std::string& run_id) {
+  auto live = attempts_.find(run_id);
+  if (!live || live->stop != EndReason::none) return;
+  attempts_.ask_stop(run_id, EndReason::canceled);
+  auto grace = std::chrono::seconds(live->run.spec.grace_seconds) + kStopMargin;
+  state_.mark_stopping(live->run.sequence, core_.clock.steady() + grace);
+  core_.scope.spawn("enforce a stop", enforce_stop(live));
 }
 
 void Dispatcher::cancel_asked(const RunRecord& run) {
@@ -309,6 +337,11 @@ void Dispatcher::compute_changed(const model::ComputeTarget& target) {
   auto fitted = fit(target);
   if (!fitted) {
     base::log::error("a compute target no longer fits this machine", {{"compute", target.name}, {"why", fitted.error().text()}});
+    // Its runs stay, wait and say why; nothing new starts on it.
+    auto without_nodes = sched::make_compute(target, {});
+    without_nodes.min_nodes = without_nodes.max_nodes = 0;
+    state_.put_compute(without_nodes);
+    notes_[{target.workspace, target.name}] = {fitted.error().text()};
     return;
   }
   state_.put_compute(sched::make_compute(target, fitted->size));
@@ -317,6 +350,7 @@ void Dispatcher::compute_changed(const model::ComputeTarget& target) {
 }
 
 void Dispatcher::compute_removed(const std::string& workspace, const std::string& name) {
+  notes_.erase({workspace, name});
   base::value_or_throw(state_.remove_compute({workspace, name}));
 }
 

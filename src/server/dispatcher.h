@@ -40,6 +40,8 @@ class Dispatcher {
   void cancel_asked(const model::RunRecord& run);
   void edited(const model::RunRecord& run);
   void attempt_over(const Changed& changed);
+  // One node has failed: the others are asked to stop, and forced when they do not.
+  void stop_gang(const std::string& run_id);
   void compute_changed(const model::ComputeTarget& target);
   void compute_removed(const std::string& workspace, const std::string& name);
 
@@ -63,6 +65,7 @@ class Dispatcher {
   rt::Task<void> preempt(AttemptName name);
   void begin(const LiveAttemptPtr& live);
   rt::Task<void> recover_attempt(model::RunRecord run);
+  rt::Task<void> keep_tending(LiveAttemptPtr live, int node);
   // The whole care for one node's part, the same after a restart: finds its runner or starts it, waits for it to go, has
   // what a dead one left delivered, and ends the node as lost when nobody else has ended it.
   rt::Task<void> tend(LiveAttemptPtr live, int node);

@@ -67,7 +67,9 @@ Task<Response> get_stream(Services& services, Request& request) {
     db::workspaces::get(connection, workspace);
     return db::events::last_id(connection);
   });
-  if (after < 0) after = last;
+  // An id from the future was given by a server that has since been restored from a backup: that client starts anew,
+  // and does not wait in silence until the ids have caught up.
+  if (after < 0 || after > last) after = last;
   Response response;
   response.headers["content-type"] = "text/event-stream";
   response.body = net::StreamBody([&services, workspace, run = request.query_value("run").value_or(""), after, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {

@@ -4,10 +4,6 @@
 
 namespace lathe::server {
 
-std::chrono::hours configured_lease(const SiteConfig& site) {
-  return std::chrono::duration_cast<std::chrono::hours>(std::chrono::seconds(site.blob_lease_seconds));
-}
-
 rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted) {
   auto references = co_await core.database.read([](db::Connection& connection) {
     std::vector<cas::Reference> found;

@@ -7,10 +7,9 @@
 namespace lathe::server {
 
 struct Collection {
-  std::chrono::hours lease;
+  std::chrono::seconds lease;
   bool dry_run = false;
 };
-std::chrono::hours configured_lease(const SiteConfig& site);
 
 // Everything the database names is a root. A blob without a root stays until its lease is over.
 rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted);

@@ -39,17 +39,17 @@ void write_at(const fs::path& path, std::uint64_t offset, std::string_view bytes
 
 // Links the runner's own segment into live/ (once) and checks that it holds what the runner says.
 void link_file(const fs::path& source, const fs::path& target, std::uint64_t size) {
-  struct stat status {};
-  if (::lstat(target.c_str(), &status) != 0) {
+  const Error refusal = Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
+  struct stat spool {}, here {};
+  if (::lstat(source.c_str(), &spool) != 0 || !S_ISREG(spool.st_mode) || spool.st_uid != ::geteuid() ||
+      static_cast<std::uint64_t>(spool.st_size) < size)
+    throw refusal;
+  if (::lstat(target.c_str(), &here) != 0) {
     fs::create_directories(target.parent_path());
-    if (::link(source.c_str(), target.c_str()) != 0)
-      throw Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
-    if (::lstat(target.c_str(), &status) != 0) throw base::errno_error(errno, "look at a live log");
+    if (::link(source.c_str(), target.c_str()) != 0 || ::lstat(target.c_str(), &here) != 0) throw refusal;
   }
-  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || static_cast<std::uint64_t>(status.st_size) < size) {
-    ::unlink(target.c_str());
-    throw Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
-  }
+  // Another file is there when the bytes came by request so far; those were acknowledged and must stay.
+  if (here.st_dev != spool.st_dev || here.st_ino != spool.st_ino) throw refusal;
 }
 
 std::string read_at(int fd, std::uint64_t offset, std::size_t length) {
@@ -142,9 +142,15 @@ Task<std::uint64_t> LiveLogs::size(LogStream id) {
   co_return stream->total();
 }
 
+// A request that was under way when its attempt ended changes nothing any more.
+void LiveLogs::require_growing(const Stream& stream) {
+  if (stream.ended) throw Error(Code::fenced, "the attempt of this log is over").hint("this runner must stop");
+}
+
 Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t offset, std::string_view bytes) {
   auto stream = co_await load(std::move(id));
   auto lock = co_await stream->changing.lock();
+  require_growing(*stream);
   if (segment < stream->segment()) co_return stream->sealed[static_cast<std::size_t>(segment)].size;
   if (segment > stream->segment() || offset > stream->size)
     throw Error(Code::conflict, fmt::format("the log has segment {} with {} bytes; segment {} at {} would leave a hole",
@@ -163,6 +169,7 @@ Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t of
 Task<std::uint64_t> LiveLogs::link(LogStream id, int segment, std::uint64_t size, fs::path source) {
   auto stream = co_await load(std::move(id));
   auto lock = co_await stream->changing.lock();
+  require_growing(*stream);
   if (segment < stream->segment()) co_return stream->sealed[static_cast<std::size_t>(segment)].size;
   if (segment > stream->segment()) throw Error(Code::conflict, "an earlier segment is not sealed").field("segment");
   if (size > stream->size) {
@@ -177,6 +184,7 @@ Task<std::uint64_t> LiveLogs::link(LogStream id, int segment, std::uint64_t size
 Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
   auto stream = co_await load(std::move(id));
   auto lock = co_await stream->changing.lock();
+  require_growing(*stream);
   if (segment < stream->segment()) co_return;
   if (segment > stream->segment() || stream->size != size)
     throw Error(Code::conflict, fmt::format("segment {} holds {} bytes, not {}", stream->segment(), stream->size, size)).field("size");
@@ -244,6 +252,15 @@ Task<void> LiveLogs::copy(LogStream id, Part part, bool follow, rt::CancelToken 
 }
 
 void LiveLogs::attempt_started(std::int64_t run_sequence, int attempt) { live_.insert({run_sequence, attempt}); }
+
+Task<void> LiveLogs::seal_or_give_up(LogStream id) {
+  try {
+    co_await seal_rest(id);
+  } catch (const Error& error) {
+    if (error.code() != Code::io && error.code() != Code::corrupt && error.code() != Code::not_found) throw;
+    base::log::error("the end of a log could not be kept", {{"task", id.task.text()}, {"why", error.text()}});
+  }
+}
 
 Task<void> LiveLogs::seal_rest(LogStream id) {
   std::error_code ignored;

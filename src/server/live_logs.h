@@ -49,6 +49,9 @@ class LiveLogs {
 
   // Seals whatever is there, because nothing more can come (the runner is lost). Does nothing for a silent task.
   rt::Task<void> seal_rest(LogStream stream);
+  // The same for the end of a run, which a log that cannot be sealed must not hold up for ever: damage is logged. A full
+  // disk is still an error, since room may come back.
+  rt::Task<void> seal_or_give_up(LogStream stream);
 
   // Total size so far.
   rt::Task<std::uint64_t> size(LogStream stream);
@@ -71,6 +74,7 @@ class LiveLogs {
   struct Stream;
   using StreamPtr = std::shared_ptr<Stream>;
   rt::Task<StreamPtr> load(LogStream stream);
+  static void require_growing(const Stream& stream);
   std::filesystem::path file_of(const compute::TaskName& task, int segment) const;
   struct Reader;
   rt::Task<void> open_at(StreamPtr stream, std::uint64_t offset, Reader& reader);

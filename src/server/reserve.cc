@@ -10,6 +10,11 @@ void Reserve::require_room() const {
         .hint("make room there: delete runs, collect garbage with 'lathe store gc', or enlarge the disk");
 }
 
+void Reserve::start(bool full) {
+  full_ = full;
+  if (!full_) scope_.spawn("fill the reserve", refill());
+}
+
 void Reserve::release() {
   if (!full_) return;  // another change did it meanwhile
   full_ = false;
@@ -22,7 +27,8 @@ rt::Task<void> Reserve::refill() {
   auto cancel = scope_.token();
   while (!full_) {
     co_await home_.sleep(kPeriod, cancel);
-    full_ = co_await files_.run(home_, [&] { return state_.has_room_to_spare() && state_.ensure_reserve().has_value(); });
+    full_ =
+        co_await files_.run(home_, [&] { return state_.has_room_to_spare() && state_.ensure_reserve().has_value(); });
   }
   base::log::info("there is room again; the reserve is filled");
 }

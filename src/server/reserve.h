@@ -20,6 +20,9 @@ class Reserve {
   Reserve(const StateDir& state, rt::Loop& home, rt::BlockingPool& files, rt::Scope& scope)
       : state_(state), home_(home), files_(files), scope_(scope) {}
 
+  // At start: `full` says whether the space is there now. Until it is, the reserve counts as spent.
+  void start(bool full);
+
   // Throws no_space while the reserve is spent: what is left is not for new work.
   void require_room() const;
 
@@ -58,7 +61,7 @@ class Reserve {
   rt::Loop& home_;
   rt::BlockingPool& files_;
   rt::Scope& scope_;
-  bool full_ = true;
+  bool full_ = false;
 };
 
 }  // namespace lathe::server

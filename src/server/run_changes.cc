@@ -83,9 +83,9 @@ Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& c
 }
 
 Changed place_run(Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
-                  const std::function<base::Digest(std::int64_t, int)>& token_hash, base::UtcTime now) {
+                  const std::function<base::Digest(const RunRecord&, int)>& token_hash, base::UtcTime now) {
   auto run = db::runs::get(connection, model::RunId{run_id});
-  auto hash = token_hash(run.sequence, run.attempt + 1);
+  auto hash = token_hash(run, run.attempt + 1);
   return store_change(connection, run, model::placed(run, current_attempt(connection, run), std::move(slices), hash, now));
 }
 
@@ -116,6 +116,8 @@ Changed unplace_run(Connection& connection, const AttemptName& name, base::UtcTi
 NodeFinished finish_node(Connection& connection, const AttemptName& name, int node, const model::ExitRecord& exit,
                          base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
+  if (node < 0 || static_cast<std::size_t>(node) >= attempt.slices.size())
+    throw Error(Code::invalid, fmt::format("attempt {} of run {} has no node {}", name.number, name.run_id, node)).field("node");
   model::ExitRecord end = exit;
   NodeFinished out;
   if (attempt.slices.size() > 1) {

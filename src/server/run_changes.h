@@ -29,7 +29,7 @@ Changed submit_run(db::Connection& connection, const model::Submission& submissi
 Changed cancel_run(db::Connection& connection, const model::RunRecord& run, const Caller& caller, base::UtcTime now);
 // `token_hash` gives the hash of the token for (run sequence, attempt number).
 Changed place_run(db::Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
-                  const std::function<base::Digest(std::int64_t, int)>& token_hash, base::UtcTime now);
+                  const std::function<base::Digest(const model::RunRecord&, int)>& token_hash, base::UtcTime now);
 Changed claim_attempt(db::Connection& connection, const AttemptName& name, base::UtcTime now);
 Changed end_process(db::Connection& connection, const AttemptName& name, base::UtcTime now);
 Changed preempt_attempt(db::Connection& connection, const AttemptName& name, base::UtcTime now);

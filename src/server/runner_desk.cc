@@ -121,7 +121,7 @@ Task<void> RunnerDesk::seal_log(AttemptName name, int node) {
   auto live = attempts_.find(name.run_id, name.number);
   int nodes = live ? static_cast<int>(live->attempt.slices.size()) : 0;
   if (node < 0 || node >= nodes) co_return;
-  co_await logs_.seal_rest({{live->run.sequence, name.number, node}, wire::main_log_name(nodes, node)});
+  co_await logs_.seal_or_give_up({{live->run.sequence, name.number, node}, wire::main_log_name(nodes, node)});
 }
 
 Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::ExitRecord exit) {
@@ -134,7 +134,7 @@ Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::Exit
     });
   });
   if (auto live = attempts_.find(name.run_id, name.number)) live->finished.insert(node);
-  if (finished.gang_failed) attempts_.ask_stop(name.run_id, model::EndReason::canceled);
+  if (finished.gang_failed) dispatcher_.stop_gang(name.run_id);
   if (finished.attempt_over && finished.changed) dispatcher_.attempt_over(finished);
   core_.events.notify();
   co_return finished.run.state;

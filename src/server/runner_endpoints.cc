@@ -74,8 +74,13 @@ Task<Response> append_log(Services& services, Request& request) {
   auto bytes = co_await request.text();
   std::optional<Error> hole;
   try {
-    auto size = co_await services.logs.append(stream, static_cast<int>(segment), static_cast<std::uint64_t>(offset), bytes);
-    if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), size);
+    auto add = [&]() -> Task<std::uint64_t> {
+      auto size = co_await services.logs.append(stream, static_cast<int>(segment), static_cast<std::uint64_t>(offset), bytes);
+      if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), size);
+      co_return size;
+    };
+    // The last piece may be what the end of a run waits for; the others wait for room.
+    auto size = seal ? co_await services.core.reserve.spend(add) : co_await add();
     co_return json_response({{"size", size}});
   } catch (const Error& error) {
     if (error.code() != Code::conflict) throw;
@@ -101,8 +106,11 @@ Task<Response> link_log(Services& services, Request& request) {
   auto stream = services.desk.log_of(attempt_name(request), name);
   // The path is made of our own numbers; nothing the runner says is part of it.
   auto source = services.core.provider.folder(stream.task) / "spool" / fmt::format("log.{}", segment);
-  auto known = co_await services.logs.link(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size), source);
-  if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size));
+  auto known = co_await services.core.reserve.spend([&]() -> Task<std::uint64_t> {
+    auto linked = co_await services.logs.link(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size), source);
+    if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size));
+    co_return linked;
+  });
   co_return json_response({{"size", known}});
 }
 

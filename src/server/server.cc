@@ -36,7 +36,8 @@ model::Machine this_machine() {
 compute::LocalConfig local_config(const ServerOptions& options, const StateDir& state, const SiteConfig& site) {
   compute::LocalConfig config;
   config.program = options.program;
-  config.work = site.work.empty() ? state.work() : site.work;
+  // A shared work_dir is divided by state folder: a restored copy of this server must not touch what is not its own.
+  config.work = site.work.empty() ? state.work() : site.work / base::sha256(state.root().string()).hex().substr(0, 16);
   config.launcher = site.launcher;
   config.machine = site.machine ? *site.machine : this_machine();
   return config;
@@ -61,14 +62,8 @@ class Server {
   }
 
   // Returns when the server was asked to stop; stop() must follow, also after a failure.
-  Task<void> run() {
-    database_.on_fatal([this](const Error& error) { die(error); });
-    co_await authority_.register_admin(base::value_or_throw(state_.admin_token()));
-    co_await make_default_workspace();
-    co_await dispatcher_.recover();
-    dispatcher_.start();
-    scope_.spawn("sweep", sweep_leftovers(core_, logs_));
-    open_doors();
+  Task<void> run(bool reserve_is_full) {
+    co_await open(reserve_is_full);
     int signal = co_await home_.signal();
     base::log::info("stopping", {{"signal", signal}});
   }
@@ -86,6 +81,17 @@ class Server {
   const net::Router& router() const { return router_; }
 
  private:
+  Task<void> open(bool reserve_is_full) {
+    reserve_.start(reserve_is_full);
+    database_.on_fatal([this](const Error& error) { die(error); });
+    co_await authority_.register_admin(base::value_or_throw(state_.admin_token()));
+    co_await make_default_workspace();
+    co_await dispatcher_.recover();
+    dispatcher_.start();
+    scope_.spawn("sweep", sweep_leftovers(core_, logs_));
+    co_await open_doors();
+  }
+
   Task<void> make_default_workspace() {
     db::workspaces::Workspace workspace{"default", "00000000-0000-0000-0000-000000000000", "lathe", core_.clock.utc()};
     co_await database_.write([&](db::Connection& connection) {
@@ -95,12 +101,15 @@ class Server {
     });
   }
 
-  void open_doors() {
+  Task<void> open_doors() {
     auto listen = options_.listen;
     listen.unix_socket = state_.socket();
     base::value_or_throw(http_.listen(listen));
     std::string url = fmt::format("{}://{}:{}", listen.tls ? "https" : "http", listen.host, http_.port());
-    base::value_or_throw(state_.publish_address({url, state_.socket()}));
+    co_await reserve_.spend([&]() -> Task<void> {
+      base::value_or_throw(state_.publish_address({url, state_.socket()}));
+      co_return;
+    });
     base::log::info("listening", {{"url", url}, {"socket", state_.socket().string()}, {"version", LATHE_VERSION}});
     if (options_.ready_fd >= 0) {
       std::string line = url + "\n";
@@ -151,26 +160,39 @@ class Server {
   net::HttpServer http_;
 };
 
-Task<void> supervise(Server& server, std::exception_ptr& failure) {
+Task<void> supervise(Server& server, bool reserve_is_full, std::exception_ptr& failure) {
   try {
-    co_await server.run();
+    co_await server.run(reserve_is_full);
   } catch (...) {
     failure = std::current_exception();
   }
   co_await server.stop();
 }
 
+// A full disk must not keep the server from starting: it could not even delete anything then.
+std::unique_ptr<db::Database> open_database(const StateDir& state, rt::Loop& home, bool& reserve_is_full) {
+  auto database = db::Database::open(state.database(), home);
+  if (!database && database.error().code() == Code::no_space && reserve_is_full) {
+    state.release_reserve();
+    reserve_is_full = false;
+    database = db::Database::open(state.database(), home);
+  }
+  return base::value_or_throw(std::move(database));
+}
+
 void serve(const ServerOptions& options) {
   auto state = base::value_or_throw(StateDir::open(options.state));
   auto site = base::value_or_throw(load_site_config(state.config()));
-  if (auto reserved = state.ensure_reserve(); !reserved) base::log::warn("no space could be set aside", {{"why", reserved.error().text()}});
+  auto reserved = state.ensure_reserve();
+  if (!reserved) base::log::warn("no space could be set aside", {{"why", reserved.error().text()}});
+  bool reserve_is_full = reserved.has_value();
   rt::Loop home;
-  auto database = base::value_or_throw(db::Database::open(state.database(), home));
+  auto database = open_database(state, home, reserve_is_full);
   auto store = base::value_or_throw(cas::DiskStore::open(state.store()));
   Server server(options, state, std::move(site), home, *database, *store);
   std::exception_ptr failure;
   rt::Scope outer;
-  outer.spawn("server", supervise(server, failure));
+  outer.spawn("server", supervise(server, reserve_is_full, failure));
   home.run();
   server.stop_files();
   database->stop();

@@ -1,5 +1,6 @@
 #include "server/site_config.h"
 
+#include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cmath>
@@ -99,7 +100,7 @@ SiteConfig read_config(const YAML::Node& root) {
   read_map("", root, {
       {"providers", [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
       {"disk_budget_gb", [&](auto& n) { config.disk_budget_bytes = static_cast<std::uint64_t>(read_number("disk_budget_gb", n, 0, 1e9) * (1 << 30)); }},
-      {"store", [&](auto& n) { read_map("store", n, {{"lease_hours", [&](auto& h) { config.blob_lease_seconds = static_cast<std::int64_t>(read_number("store.lease_hours", h, 0, 1e6) * 3600); }}}); }},
+      {"store", [&](auto& n) { read_map("store", n, {{"lease_hours", [&](auto& h) { config.blob_lease = std::chrono::seconds(static_cast<std::int64_t>(read_number("store.lease_hours", h, 1, 1e6) * 3600)); }}}); }},
       {"logs", [&](auto& n) { read_map("logs", n, {{"segment_mb", [&](auto& m) { config.log_segment_bytes = static_cast<std::uint64_t>(read_number("logs.segment_mb", m, 0.0625, 1024) * (1 << 20)); }}}); }},
   });
   return config;
@@ -120,10 +121,13 @@ base::Result<SiteConfig> parse_site_config(const std::string& yaml) {
 }
 
 base::Result<SiteConfig> load_site_config(const std::filesystem::path& file) {
+  if (::access(file.c_str(), F_OK) != 0 && errno == ENOENT) return SiteConfig{};
+  // One that is there but cannot be read must not look like none: its rules would be gone without a word.
   std::ifstream stream(file);
-  if (!stream) return SiteConfig{};
   std::ostringstream text;
   text << stream.rdbuf();
+  if (!stream.is_open() || stream.bad() || std::filesystem::is_directory(file))
+    return base::fail(Error(Code::io, fmt::format("{} cannot be read", file.string())).hint("make it readable for the user who runs the server"));
   return parse_site_config(text.str());
 }
 

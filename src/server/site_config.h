@@ -2,6 +2,7 @@
 // a wrong value is refused with its name, because a rule that is silently ignored is worse than none.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -20,7 +21,7 @@ struct SiteConfig {
   std::optional<model::Machine> machine;         // providers.local.machine: a fixed inventory instead of the real one
   bool enforce_memory = true;                    // providers.local.enforce_memory
   std::uint64_t disk_budget_bytes = 0;           // disk_budget_gb; 0: no budget
-  std::int64_t blob_lease_seconds = 24 * 3600;   // store.lease_hours
+  std::chrono::seconds blob_lease = std::chrono::hours(24);  // store.lease_hours
   std::uint64_t log_segment_bytes = 64u << 20;   // logs.segment_mb
 };
 

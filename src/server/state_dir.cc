@@ -48,11 +48,17 @@ Result<void> write_private(const fs::path& path, std::string_view text) {
   return {};
 }
 
+// Makes the folder for us alone. One that is there already keeps its mode: it may be /tmp, given by mistake.
 Result<void> make_private_folder(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return base::fail(base::errno_error(error.value(), "create folder " + path.string()));
-  if (::chmod(path.c_str(), 0700) != 0) return base::fail(base::errno_error(errno, "make private " + path.string()));
+  fs::create_directories(path.parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return base::fail(base::errno_error(errno, "create folder " + path.string()));
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return base::fail(base::errno_error(errno, "look at " + path.string()));
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
+    return base::fail(base::Error(Code::invalid, fmt::format("{} is not a folder that only this user can enter", path.string()))
+                          .field("state").hint(fmt::format("chmod 700 {}, or give a new folder with --state", path.string())));
   return {};
 }
 
@@ -73,7 +79,7 @@ std::string format_token(std::string_view bytes) {
 
 Result<StateDir> StateDir::open(const fs::path& root) {
   fs::path absolute = fs::absolute(root).lexically_normal();
-  for (const char* part : {"", "run", "live", "work", "store"}) LATHE_TRY_VOID(make_private_folder(absolute / part));
+  for (const char* part : {"", "run", "live", "work", "store"}) LATHE_TRY_VOID(make_private_folder(part[0] ? absolute / part : absolute));
   fs::path lock_path = absolute / "lock";
   int fd = ::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return base::fail(base::errno_error(errno, "open " + lock_path.string()));
@@ -84,13 +90,16 @@ Result<StateDir> StateDir::open(const fs::path& root) {
                                                               absolute.string(), holder.empty() ? "(unknown)" : holder))
                           .hint("use that server (lathe status), stop it (lathe down), or give another folder with --state"));
   }
+  StateDir state(absolute, fd);
   std::string pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, pid.data(), pid.size(), 0) < 0) {
-    int error = errno;
-    ::close(fd);
-    return base::fail(base::errno_error(error, "write " + lock_path.string()));
+  auto write_pid = [&] { return ::ftruncate(fd, 0) == 0 && ::pwrite(fd, pid.data(), pid.size(), 0) > 0; };
+  bool written = write_pid();
+  if (!written && errno == ENOSPC) {
+    state.release_reserve();
+    written = write_pid();
   }
-  return StateDir(absolute, fd);
+  if (!written) return base::fail(base::errno_error(errno, "write " + lock_path.string()));
+  return state;
 }
 
 StateDir::StateDir(StateDir&& other) noexcept : root_(std::move(other.root_)), lock_(std::exchange(other.lock_, -1)) {}
@@ -141,6 +150,7 @@ Result<void> StateDir::ensure_reserve() const {
   std::uint64_t wanted = ::fstatvfs(fd, &info) == 0 ? reserve_bytes(info) : 0;
   bool there = static_cast<std::uint64_t>(status.st_blocks) * 512 >= wanted;
   int error = there ? 0 : ::posix_fallocate(fd, 0, static_cast<off_t>(wanted));
+  if (error != 0) (void)!::ftruncate(fd, 0);  // a part of it would only take the last room from others
   ::close(fd);
   if (error != 0) return base::fail(base::errno_error(error, "set space aside in " + path.string()));
   return {};

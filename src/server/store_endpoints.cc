@@ -29,7 +29,7 @@ Task<Response> collect(Services& services, Request& request) {
   wire::Fields fields(body);
   fields.boolean("dry_run", dry_run);
   base::value_or_throw(fields.finish());
-  auto report = co_await collect_store_garbage(services.core, caller_of(request), {configured_lease(services.core.site), dry_run});
+  auto report = co_await collect_store_garbage(services.core, caller_of(request), {services.core.site.blob_lease, dry_run});
   json::array missing;
   for (const auto& digest : report.missing) missing.push_back(json::string(digest.hex()));
   co_return json_response({{"dry_run", dry_run},

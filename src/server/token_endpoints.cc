@@ -50,7 +50,7 @@ Task<Response> create_token(Services& services, Request& request) {
   base::value_or_throw(fields.finish());
   check_token_name(wanted.name);
   base::value_or_throw(model::check_range("expires_in_days", days, 1, 3650));
-  if (!wanted.workspace.empty()) base::value_or_throw(model::check_workspace_name(wanted.workspace));
+  if (fields.has("workspace")) base::value_or_throw(model::check_workspace_name(wanted.workspace));
   wanted.expires = base::UtcTime{services.core.clock.utc().micros + days * kMicrosPerDay};
   auto created = co_await services.authority.create(std::move(wanted), caller_of(request));
   auto answer = token_json(created.row);

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from harness import paths, processes  # noqa: E402
+from harness import campaign, paths, processes  # noqa: E402
 from harness.attempt import HeldAttempt  # noqa: E402
 from harness.client import new_id  # noqa: E402
 from harness.server import Server, holding_config, isolated_config  # noqa: E402
@@ -33,6 +33,18 @@ def pytest_runtest_makereport(item):
             log = isinstance(value, Server) and value.state / "server.log"
             if log and log.exists():
                 report.sections.append((f"server.log of {name}", "\n".join(log.read_text(errors="replace").splitlines()[-60:])))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def visible_campaigns(request):
+    """A campaign runs for minutes or hours: how far it is shows on the terminal although output is captured."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(text):
+        with capture.global_and_fixture_disabled():
+            print(f"\n{text}", flush=True)
+
+    campaign.say = say
 
 
 @pytest.fixture(scope="session", autouse=True)

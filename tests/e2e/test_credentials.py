@@ -190,6 +190,14 @@ def test_tokens_are_listed_without_their_secret_and_revoked_at_once(holder):
     assert client.delete(f"/api/v1/tokens/{made['id']}").status in (204, 404, 409)
 
 
+def test_the_admin_token_cannot_be_revoked(holder):
+    """Whoever did it would lock everybody out, themselves included."""
+    rows = holder.client.get("/api/v1/tokens", limit=500).expect(200).json()["items"]
+    admin = next(row for row in rows if row["name"] == "admin")
+    assert holder.client.delete(f"/api/v1/tokens/{admin['id']}").expect(409).error() == "conflict"
+    holder.client.get("/api/v1/server").expect(200)
+
+
 def test_tokens_expire_by_default(holder):
     made = holder.client.post("/api/v1/tokens", {"name": "default-expiry", "role": "viewer"}).expect(201).json()
     assert made["expires"] is not None and made["expires"] > made["created"]

@@ -112,6 +112,12 @@ def test_a_wrong_position_is_refused(client):
         assert response.status == 400
 
 
+def test_a_position_from_before_a_restore_starts_anew(client):
+    with stream(client, after=10**15) as response:
+        run = client.submit("true")
+        assert next(blocks(response))[1]["run_id"] == run
+
+
 def test_events_of_another_workspace_are_not_in_the_stream(server, client):
     client.put("/api/v1/workspaces/elsewhere", {}).expect(200, 201)
     other = server.client(workspace="elsewhere")

@@ -1,12 +1,16 @@
-"""kill -9 of the server at its N-th write-class system call, for every N: there is no bad moment. strace does the killing."""
+"""Faults at the N-th write-class system call of the server, for every N: a kill -9, and a disk that is full for a moment.
+strace makes them. There is no bad moment."""
 
+import collections
 import http.client
 import os
 import random
 import shutil
+import signal
 
 import pytest
 
+from harness import campaign
 from harness.checker import check_blobs, check_database, check_events, check_leftovers, check_processes
 from harness.client import TERMINAL, make_submit, new_id
 from harness.load import BODY, WHOLE_LOG
@@ -21,11 +25,13 @@ CALLS = ["pwrite64", "fdatasync", "fsync", "ftruncate", "rename,renameat,renamea
 # All of them in `./test.sh --all`; otherwise so many that are chosen by the seed.
 POINTS = os.environ.get("LATHE_KILL_POINTS", "24")
 FARTHEST = 400
+# What can need room on the disk.
+FILLING = ["pwrite64", "ftruncate", "rename,renameat,renameat2", "link,linkat", "mkdir,mkdirat"]
 
 
-def killing_at(calls, number):
-    """The prefix of a server that dies at the N-th of these calls of one of its threads. Runners are let go: -b execve."""
-    return ["strace", "-f", "-qq", "-b", "execve", "-o", os.devnull, "-e", f"trace={calls}", "-e", f"inject={calls}:signal=SIGKILL:when={number}"]  # fmt: skip
+def failing_at(calls, number, fault):
+    """The prefix of a server with a fault at the N-th of these calls of each of its threads. Runners are let go: -b execve."""
+    return ["strace", "-f", "-qq", "-b", "execve", "-o", os.devnull, "-e", f"trace={calls}", "-e", f"inject={calls}:{fault}:when={number}"]  # fmt: skip
 
 
 def until_answered(server, call, wanted):
@@ -49,12 +55,14 @@ def start_plainly(server):
 
 
 def scenario(server, mark):
-    """A run with output and a file, from submit to its end. True when the server lived through it."""
+    """A run with output and a file, from submit to its end. Tells whether the server "lived" through it, had "died", or
+    was "not started"."""
     try:
         server.start()
+        fate = "lived"
     except StartFailed:
         start_plainly(server)
-    server_was_killed = not server.prefix
+        fate = "not started"
     until_answered(server, lambda client: client.put("/api/v1/workspaces/default/computes/pool", {"vm_size": "machine", "max_nodes": 8}), (200, 201))  # fmt: skip
     submit = make_submit(BODY, environment={"variables": {"E2E_MARK": mark}})
     until_answered(server, lambda client: client.post(client.path("runs"), submit), (200, 201))
@@ -64,13 +72,15 @@ def scenario(server, mark):
         return answer.json()["status"] in TERMINAL
 
     wait_for(is_over, 60, "the end of the run")
-    server_was_killed = server_was_killed or not server.prefix
-    if not server_was_killed:
-        os.kill(server.pid, 15)
+    if fate == "lived" and not server.prefix:
+        fate = "died"
+    if fate == "lived":
+        os.kill(server.pid, signal.SIGTERM)
         server.process.wait(30)
-    start_plainly(server) if not server.is_up() else None
+    if not server.is_up():
+        start_plainly(server)
     check(server, submit["id"], mark)
-    return not server_was_killed
+    return fate
 
 
 def check(server, run, mark):
@@ -87,28 +97,45 @@ def check(server, run, mark):
     assert check_blobs(server.state) > 0
 
 
-def chosen_points():
-    """(calls, N) in the order of the calls; N is None for "every N until the server lives through it"."""
+def chosen_points(all_calls):
+    """(calls, N); N is None for "every N until the server lives through it"."""
     if POINTS == "all":
-        return [(calls, None) for calls in CALLS]
+        return [(calls, None) for calls in all_calls]
     seed = int(os.environ.get("LATHE_SEED", random.SystemRandom().randrange(2**31)))
-    print(f"kill points: {POINTS} of all, seed {seed}")
+    campaign.say(f"kill points: {POINTS} of all, seed {seed}")
     chance = random.Random(seed)
-    return [(calls, int(chance.paretovariate(0.7))) for calls in chance.choices(CALLS, k=int(POINTS))]
+    return [(calls, min(int(chance.paretovariate(0.7)), 60)) for calls in chance.choices(all_calls, k=int(POINTS))]
+
+
+def inject(make_server, calls, number, fault):
+    """What became of the server."""
+    server, mark = make_server(prefix=failing_at(calls, number, fault)), new_id("mark")
+    try:
+        return scenario(server, mark)
+    except Exception as failure:
+        raise AssertionError(f"after {fault} at {calls} number {number}") from failure
+    finally:
+        server.close()
 
 
 def test_a_server_killed_at_any_write_loses_nothing(make_server):
     killed = 0
-    for calls, only in chosen_points():
+    for calls, only in chosen_points(CALLS):
         for number in [only] if only else range(1, FARTHEST):
-            server, mark = make_server(prefix=killing_at(calls, number)), new_id("mark")
-            try:
-                lived = scenario(server, mark)
-            except Exception as failure:
-                raise AssertionError(f"after a kill at {calls} number {number}") from failure
-            finally:
-                server.close()
-            killed += not lived
-            if lived:
+            if inject(make_server, calls, number, "signal=SIGKILL") == "lived":
                 break
-        print(f"kill points: {calls}: up to {number}; {killed} kills in all", flush=True)
+            killed += 1
+        if POINTS == "all":
+            campaign.say(f"kill points: {calls}: up to {number}; {killed} kills in all")
+    campaign.say(f"kill points: {killed} kills, nothing lost")
+
+
+def test_a_disk_that_is_full_for_a_moment_at_any_write_costs_nothing(make_server):
+    """A server that is up goes on; one that is starting may give up, and starts when it is asked again."""
+    fates = collections.Counter()
+    for calls, only in chosen_points(FILLING):
+        for number in [only] if only else range(1, 60):
+            fate = inject(make_server, calls, number, "error=ENOSPC")
+            assert fate != "died", f"a full disk at {calls} number {number} ended the server"
+            fates[fate] += 1
+    campaign.say(f"full-disk points: {dict(fates)}; nothing lost")

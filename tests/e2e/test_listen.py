@@ -82,6 +82,7 @@ def test_another_address_works_with_tls(make_server, certificate):
     assert "00000000" in listeners(server.pid)
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")  # an old version is what it offers on purpose
 def test_tls_is_real(make_server, certificate):
     cert, key = certificate
     server = make_server(options=["--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key]).start().prepare()

@@ -4,6 +4,7 @@ the server (EXT4_IOC_SHUTDOWN without flushing its journal), unmounted, mounted 
 import fcntl
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import tempfile
@@ -13,7 +14,7 @@ import pytest
 
 from harness import processes
 from harness.campaign import Campaign
-from harness.checker import check_blobs, check_database, check_events, check_leftovers, check_processes
+from harness.checker import check_blobs, check_database, check_events, check_leftovers
 from harness.client import TERMINAL, new_id
 from harness.ledger import Ledger
 from harness.load import KINDS, WHOLE_LOG, Load
@@ -32,7 +33,7 @@ class CutDisk:
         self.image, self.mounted = self.folder / "image", self.folder / "disk"
         self.mounted.mkdir()
         with self.image.open("wb") as file:
-            file.truncate(512 << 20)
+            file.truncate(256 << 20)
         subprocess.run(["mkfs.ext4", "-q", "-E", "lazy_itable_init=0", self.image], check=True)
         self.mount()
 
@@ -46,6 +47,12 @@ class CutDisk:
 
     def unmount(self):
         wait_for(lambda: subprocess.run(["umount", self.mounted], capture_output=True).returncode == 0, 30, "an unmounted disk")
+
+    def replace(self):
+        """A new disk with the bytes of the old one: some other mount namespace may keep the old one's file system alive."""
+        copy = self.image.with_suffix(".copy")
+        subprocess.run(["cp", "--sparse=always", self.image, copy], check=True)
+        copy.replace(self.image)
 
     def remove(self):
         self.unmount()
@@ -61,16 +68,24 @@ def disk():
     disk.remove()
 
 
+def kill_all(server, mark):
+    """Those that were found: what is not stopped may fork on between a look and its kill."""
+    found = [*processes.runners_of(server.state), *processes.with_environment("E2E_MARK", mark)]
+    for pid in found:
+        processes.kill(pid)
+    return found
+
+
 def cut_power(server, disk, mark):
-    """The disk first, then everything that ran: nothing can be written after the cut."""
+    """Everything stops where it is, and nothing of it runs on a disk that is gone."""
+    os.kill(server.pid, signal.SIGSTOP)
+    for pid in processes.runners_of(server.state):
+        processes.kill(pid, signal.SIGSTOP)
     disk.cut()
     server.kill()
-    for pid in [*processes.runners_of(server.state), *processes.with_environment("E2E_MARK", mark)]:
-        processes.kill(pid)
-    wait_for(lambda: not processes.runners_of(server.state), 20, "the end of all runners")
-    check_processes(server.state, mark)
-    server.stderr.close()
+    wait_for(lambda: not kill_all(server, mark), 20, "the end of everything that ran")
     disk.unmount()
+    disk.replace()
     disk.mount()
 
 
@@ -106,6 +121,7 @@ def check_run(client, run, kind, had_ended):
 
 @pytest.mark.root
 @pytest.mark.campaign
+@pytest.mark.skipif(not os.path.exists("/dev/loop-control"), reason="needs loop devices")
 def test_nothing_acknowledged_is_lost_in_a_power_cut(disk, tmp_path):
     campaign = Campaign("power-cut", "LATHE_CUTS", 3)
     for number, block in enumerate(campaign.blocks(1)):

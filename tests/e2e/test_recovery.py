@@ -77,7 +77,7 @@ def test_leftovers_of_runs_that_are_over_are_swept_at_start(make_server):
     for folder in folders:
         (folder / "spool").mkdir(parents=True)
         (folder / "run" / "outputs").mkdir(parents=True)
-        (folder / "spool" / "spool.json").write_text("{}")
+        (folder / "spool" / "spool.json").write_text("{}\n")
     (server.state / "work" / "notes").mkdir()
     live = server.state / "live" / f"{number}.1"
     live.mkdir()

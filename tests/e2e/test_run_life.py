@@ -120,7 +120,7 @@ def test_the_command_line_downloads_what_the_script_wrote(any_server, source, tm
     any_server.client().wait(run, "Completed")
     any_server.cli("run", "download", run, cwd=tmp_path)
     found = [path for path in tmp_path.rglob("run.sh") if "source" not in path.parts]
-    assert len(found) == 1 and found[0].read_text() == "#!/bin/sh\n"
+    assert len(found) == 1 and found[0].read_text() == "#!/bin/sh\n" and os.access(found[0], os.X_OK)
 
 
 def test_the_snapshot_keeps_exec_bits_and_inner_links_and_obeys_the_ignore_file(any_server, source):

@@ -1,5 +1,6 @@
 """The state folder: one server at a time, refused when newer, backed up under load, found by others."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -83,7 +84,7 @@ def test_private_files_are_private(make_server):
 def test_a_newer_database_is_refused_with_a_message(make_server):
     server = make_server().start().prepare()
     server.stop()
-    with sqlite3.connect(server.state / "lathe.db") as database:
+    with contextlib.closing(sqlite3.connect(server.state / "lathe.db")) as database:
         database.execute("PRAGMA user_version = 99999")
     before = (server.state / "lathe.db").read_bytes()
     with pytest.raises(StartFailed) as refused:

@@ -6,6 +6,13 @@ import pathlib
 import random
 import time
 
+SAY_EVERY = 10.0  # seconds
+
+
+def say(text):
+    """Replaced by the test session with what reaches the terminal although output is captured."""
+    print(text, flush=True)
+
 
 class Campaign:
     """The environment decides: `variable` gives the count, LATHE_SEED the seed, LATHE_PROGRESS a folder in which a
@@ -17,7 +24,7 @@ class Campaign:
         self.seed = int(os.environ.get("LATHE_SEED", random.SystemRandom().randrange(2**31)))
         folder = os.environ.get("LATHE_PROGRESS")
         self.file = pathlib.Path(folder) / f"{name}.json" if folder else None
-        self.done, self.totals = 0, {"seconds": 0}
+        self.done, self.totals, self.said = 0, {"seconds": 0}, 0.0
         if self.file and self.file.exists():
             saved = json.loads(self.file.read_text())
             self.done, self.seed, self.totals = saved["done"], saved["seed"], saved["totals"]
@@ -32,7 +39,8 @@ class Campaign:
             self.done = end
             self.add(seconds=round(time.monotonic() - started, 1))
             self._save()
-            self._say("stands")
+            if time.monotonic() - self.said > SAY_EVERY:
+                self._say("stands")
         self._say(f"is done ({rule_of_three(self.done)})")
 
     def add(self, **counts):
@@ -49,7 +57,8 @@ class Campaign:
 
     def _say(self, what):
         totals = ", ".join(f"{number} {name}" for name, number in self.totals.items())
-        print(f"campaign {self.name} {what}: {self.done} of {self.count} faults, seed {self.seed}; {totals}", flush=True)
+        say(f"campaign {self.name} {what}: {self.done} of {self.count} faults, seed {self.seed}; {totals}")
+        self.said = time.monotonic()
 
 
 def rule_of_three(trials):

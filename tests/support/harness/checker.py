@@ -1,5 +1,6 @@
 """What must hold after any fault: acknowledged ⊆ stored ⊆ attempted, one terminal status, no live process, sound files."""
 
+import contextlib
 import hashlib
 import sqlite3
 
@@ -44,7 +45,7 @@ def check_leftovers(state):
 
 
 def check_database(state):
-    with sqlite3.connect(f"file:{state}/lathe.db?mode=ro", uri=True) as database:
+    with contextlib.closing(sqlite3.connect(f"file:{state}/lathe.db?mode=ro", uri=True)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
 

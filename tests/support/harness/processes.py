@@ -43,6 +43,10 @@ def arguments(pid):
     return _read(pid, "cmdline").rstrip(b"\0").split(b"\0")
 
 
+def name(pid):
+    return _read(pid, "comm").decode(errors="replace").strip()
+
+
 def environment(pid):
     pairs = (entry.partition(b"=") for entry in _read(pid, "environ").split(b"\0") if entry)
     return {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
