@@ -260,7 +260,11 @@ TEST_F(DatabaseTest, KeepsTheLogFileSmall) {
 TEST_F(DatabaseTest, CheckpointsInTheFirstIdleSecondAfterEveryBurst) {
   for (int burst = 0; burst < 3; ++burst) {
     const auto before = database->stats().checkpoint_pages.load();
-    write_key(burst).get();
+    wait(home, database->write([burst](Connection& connection) {
+      const std::string large(1000, 'x');
+      for (int i = 0; i < 500; ++i)
+        connection.prepare("INSERT INTO meta VALUES (?, ?)").bind_all(fmt::format("{}-{}", burst, i), large).run();
+    }));
     EXPECT_TRUE(eventually([&] { return database->stats().checkpoint_pages > before; })) << burst;
   }
 }
