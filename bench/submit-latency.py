@@ -13,7 +13,7 @@ from support.rows import at_most, median, milliseconds, say, spread
 from support.server import running_server
 from support.slurm import running_slurm
 
-ROUNDS = 15
+ROUNDS = 25
 WARM_UP = 3
 PROGRAM = [shutil.which("python3"), "-c", "print(1)"]
 

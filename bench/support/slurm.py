@@ -110,5 +110,6 @@ def running_slurm(nodes, slots):
         slurm = Slurm(folder, nodes, slots)
         try:
             yield slurm.start()
+            slurm.wait_idle()  # a step that cannot report its end to the controller would wait for it for minutes
         finally:
             slurm.stop()

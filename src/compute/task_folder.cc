@@ -77,7 +77,7 @@ Provider::Found look_at_spool(const fs::path& folder) {
   const fs::path header = header_in(folder);
   sys::Fd file(::open(header.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return {Provider::Trace::none, {}};
-  struct stat status {};
+  struct stat status{};
   ::fstat(file.get(), &status);
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0)
     return {is_whole(file.get(), status.st_size) ? Provider::Trace::dead : Provider::Trace::wrecked, {}};
@@ -111,7 +111,8 @@ base::Result<sys::Fd> take_folder(const fs::path& folder) {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::access(header_in(folder).c_str(), F_OK) == 0)
     return base::fail(base::Code::conflict, "{} is in use by another runner", folder.string());
   // A runner that died while it made its spool leaves a part of it.
-  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
     fs::remove_all(entry->path(), failed);
   return lock;
 }
@@ -123,7 +124,8 @@ void clear_folder(const fs::path& folder) {
   if (header && ::flock(header.get(), LOCK_EX | LOCK_NB) != 0) return;
   std::error_code failed;
   fs::remove_all(folder, failed);
-  if (failed) base::log::warn("a folder of a run that is over stays", {{"folder", folder.string()}, {"why", failed.message()}});
+  if (failed)
+    base::log::warn("a folder of a run that is over stays", {{"folder", folder.string()}, {"why", failed.message()}});
 }
 
 std::optional<TaskName> parse_task(std::string_view text) {

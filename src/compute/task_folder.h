@@ -1,6 +1,7 @@
 // The folder of one node task on this machine: what its locks tell about the runner, and taking and clearing it.
 // Blocking; called on the pool. Two locks (flock) say who lives: the one on the folder is taken before a runner is
-// started and inherited by it; the one on spool/spool.json is the runner's own, held as long as a process of its run lives.
+// started and inherited by it; the one on spool/spool.json is the runner's own, held as long as a process of its run
+// lives.
 #pragma once
 
 #include <sys/types.h>

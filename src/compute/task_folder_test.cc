@@ -107,7 +107,8 @@ TEST_F(TaskFolder, IsClearedOnlyWhenNothingLivesInIt) {
 
 TEST(ParseTask, ReadsOnlyWhatTextWrites) {
   EXPECT_EQ("12.3.0", parse_task("12.3.0")->text());
-  for (auto text : {"", "12.3", "12.3.0.1", "12.3.x", "012.3.0", "12.3.99999999999", "notes"}) EXPECT_FALSE(parse_task(text)) << text;
+  for (auto text : {"", "12.3", "12.3.0.1", "12.3.x", "012.3.0", "12.3.99999999999", "notes"})
+    EXPECT_FALSE(parse_task(text)) << text;
 }
 
 }  // namespace

@@ -442,6 +442,32 @@ TEST(HttpServer, StopCancelsWhatOutlivesTheDrain) {
   EXPECT_FALSE(std::filesystem::exists(server.config.unix_socket));
 }
 
+TEST(HttpServer, StopEndsStreamsAtOnceInsteadOfWaitingForTheDrain) {
+  std::promise<void> started;
+  std::promise<base::Code> reason;
+  TestServer server;
+  server.get("/follow", [&](Request& request) -> rt::Task<Response> {
+    Response response;
+    response.body = StreamBody([&, cancel = request.cancel](BodyWriter& out) -> rt::Task<void> {
+      co_await out.write("first");
+      started.set_value();
+      try {
+        co_await server.loop.sleep(1h, cancel);
+      } catch (const base::Error& error) {
+        reason.set_value(error.code());
+        throw;
+      }
+    });
+    co_return response;
+  });
+  ASSERT_TRUE(server.start());
+  RawClient client(server.port());
+  client.send("GET /follow HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+  started.get_future().wait();
+  EXPECT_LT(server.stop(1h), 1h) << "the drain is for requests that end by themselves";
+  EXPECT_EQ(reason.get_future().get(), base::Code::cancelled);
+}
+
 TEST(HttpServer, TellsOfEveryFinishedRequest) {
   TestServer server;
   server.get("/ok", say_ok);

@@ -148,6 +148,8 @@ rt::Task<void> HttpSession::serve() {
 
 void HttpSession::finish_soon() {
   if (idle_) connection_.socket().close();
+  // A stream (a followed log, a watch, events) would use up the whole drain: its client comes back to the next server.
+  if (streaming_) cancel_.cancel();
 }
 
 void HttpSession::cut_off() {
@@ -243,7 +245,7 @@ rt::Task<bool> HttpSession::serve_one() {
   if (!response) response = co_await answer(request, route);
   keep_alive_ = keep_alive_ && parser_->head().keep_alive && !context_.stopping && discard_received_body();
   co_await send(request, *response);
-  in_request_ = false;
+  in_request_ = streaming_ = false;
   connection_.socket().set_deadline(context_.limits.keep_alive_timeout);
   if (context_.on_finished)
     context_.on_finished({route ? route->operation : "", request.method, response->status, rt::system_clock().steady() - started});
@@ -373,6 +375,8 @@ rt::Task<void> HttpSession::send(const Request& request, Response& response) {
 rt::Task<void> HttpSession::send_stream(StreamBody& stream, std::string_view head, bool chunked) {
   co_await connection_.write({head});
   Writer writer(connection_, chunked);
+  streaming_ = true;
+  if (context_.stopping) cancel_.cancel();
   try {
     co_await stream(writer);
   } catch (const Error& error) {

@@ -77,6 +77,7 @@ class HttpSession {
   bool ended_ = false;       // the client sends no more
   bool idle_ = true;         // no byte of a request has come
   bool in_request_ = false;  // a handler or its answer is in work
+  bool streaming_ = false;   // a body of unknown length is being sent
   bool keep_alive_ = true;
 };
 

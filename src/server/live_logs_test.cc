@@ -134,6 +134,30 @@ TEST_F(LiveLogsTest, ALinkedSegmentGrowsWithoutBeingSent) {
   EXPECT_EQ(std::filesystem::hard_link_count(spool), 2u) << "the spool's file and the blob are one";
 }
 
+TEST_F(LiveLogsTest, BytesThatCameByRequestStayWhenALinkIsOffered) {
+  append(0, 0, "came by request");
+  auto spool = folder_ / "log.0";
+  std::ofstream(spool) << "came by request, and more";
+  EXPECT_THROW(run_on(loop_, [](LiveLogsTest& self, std::filesystem::path source) -> Task<void> {
+                 co_await self.logs_->link(self.stream_, 0, 25, source);
+               }(*this, spool)), Error);
+  EXPECT_EQ(append(0, 15, ", and more"), 25u);
+  EXPECT_EQ(read(0), "came by request, and more");
+}
+
+TEST_F(LiveLogsTest, ALateRequestOfAnEndedAttemptIsFenced) {
+  append(0, 0, "all there is");
+  run_on(loop_, logs_->seal_rest(stream_));
+  run_on(loop_, logs_->attempt_ended(stream_.task.run_sequence, 1));
+  try {
+    append(1, 0, "too late");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::fenced);
+  }
+  EXPECT_EQ(read(0), "all there is");
+}
+
 TEST_F(LiveLogsTest, AFileThatCannotBeLinkedIsSaidToBeUnsupported) {
   try {
     run_on(loop_, [](LiveLogsTest& self) -> Task<void> {

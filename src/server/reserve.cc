@@ -27,7 +27,8 @@ rt::Task<void> Reserve::refill() {
   auto cancel = scope_.token();
   while (!full_) {
     co_await home_.sleep(kPeriod, cancel);
-    full_ = co_await files_.run(home_, [&] { return state_.has_room_to_spare() && state_.ensure_reserve().has_value(); });
+    full_ =
+        co_await files_.run(home_, [&] { return state_.has_room_to_spare() && state_.ensure_reserve().has_value(); });
   }
   base::log::info("there is room again; the reserve is filled");
 }

@@ -43,7 +43,7 @@ class ReserveTest : public testing::Test {
   }
 
   std::int64_t reserved_blocks() const {
-    struct stat status {};
+    struct stat status{};
     ::stat((folder_ / "state" / "reserve").c_str(), &status);
     return status.st_blocks;
   }

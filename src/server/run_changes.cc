@@ -16,12 +16,26 @@ using model::RunRecord;
 
 namespace {
 
-Changed store_change(Connection& connection, const RunRecord& before, base::Result<model::Change> decided) {
+// "Queued > Running, Running > Finalizing", or what else was done.
+std::string describe(const model::Change& change) {
+  std::string text;
+  for (const auto& move : change.moves)
+    text += fmt::format("{}{} > {}", text.empty() ? "" : ", ", model::state_name(move.from), model::state_name(move.to));
+  return text.empty() ? fmt::format("attempt {}", change.run.attempt) : text;
+}
+
+// Who changes a run when no person does: the server for placements, the run's own runner for what it reports.
+Caller by_server() { return {"server", 0, "dispatcher"}; }
+Caller by_runner(const AttemptName& name) { return {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}; }
+
+Changed store_change(Connection& connection, const RunRecord& before, base::Result<model::Change> decided,
+                     const Caller& caller, std::string_view action, base::UtcTime now) {
   auto change = base::value_or_throw(std::move(decided));
   if (change.changed) {
     db::runs::store(connection, before, change.run);
     if (change.attempt) db::attempts::upsert(connection, before.sequence, *change.attempt);
     db::events::append_moves(connection, change.run, change.moves);
+    audit(connection, caller, now, action, before.id.value, describe(change));
   }
   return {std::move(change.run), std::move(change.attempt), change.changed};
 }
@@ -76,41 +90,40 @@ Changed submit_run(Connection& connection, const model::Submission& submission, 
 }
 
 Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {
-  auto changed = store_change(connection, run, model::cancel_requested(run, current_attempt(connection, run),
-                                                                       "canceled by " + caller.name, now));
-  if (changed.changed) audit(connection, caller, now, "run.cancel", run.id.value);
-  return changed;
+  auto decided = model::cancel_requested(run, current_attempt(connection, run), "canceled by " + caller.name, now);
+  return store_change(connection, run, std::move(decided), caller, "run.cancel", now);
 }
 
 Changed place_run(Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
                   const std::function<base::Digest(const RunRecord&, int)>& token_hash, base::UtcTime now) {
   auto run = db::runs::get(connection, model::RunId{run_id});
   auto hash = token_hash(run, run.attempt + 1);
-  return store_change(connection, run, model::placed(run, current_attempt(connection, run), std::move(slices), hash, now));
+  auto decided = model::placed(run, current_attempt(connection, run), std::move(slices), hash, now);
+  return store_change(connection, run, std::move(decided), by_server(), "run.place", now);
 }
 
 Changed claim_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
-  return store_change(connection, run, model::claimed(run, attempt, now));
+  return store_change(connection, run, model::claimed(run, attempt, now), by_runner(name), "run.claim", now);
 }
 
 Changed end_process(Connection& connection, const AttemptName& name, base::UtcTime now) {
   // The claim is written behind its answer, so a crash or a full disk may have lost it.
   claim_attempt(connection, name, now);
   auto [run, attempt] = load_attempt(connection, name);
-  return store_change(connection, run, model::process_ended(run, attempt, now));
+  return store_change(connection, run, model::process_ended(run, attempt, now), by_runner(name), "run.finalize", now);
 }
 
 Changed preempt_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
-  auto changed = store_change(connection, run, model::preempt_requested(run, attempt));
+  auto changed = store_change(connection, run, model::preempt_requested(run, attempt), by_server(), "run.preempt", now);
   if (changed.changed) db::events::append_change(connection, run, "attempt", "preempted: a dedicated run needs the node", now);
   return changed;
 }
 
 Changed unplace_run(Connection& connection, const AttemptName& name, base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
-  return store_change(connection, run, model::unplaced(run, attempt, now));
+  return store_change(connection, run, model::unplaced(run, attempt, now), by_server(), "run.unplace", now);
 }
 
 NodeFinished finish_node(Connection& connection, const AttemptName& name, int node, const model::ExitRecord& exit,
@@ -133,7 +146,7 @@ NodeFinished finish_node(Connection& connection, const AttemptName& name, int no
     }
     end = model::gang_exit(exits);
   }
-  static_cast<Changed&>(out) = store_change(connection, run, model::finished(run, attempt, end, now));
+  static_cast<Changed&>(out) = store_change(connection, run, model::finished(run, attempt, end, now), by_runner(name), "run.finish", now);
   out.attempt_over = true;
   return out;
 }

@@ -112,7 +112,9 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     auto attempt = db::attempts::find(connection, run.sequence, name.number);
     if (!attempt || !model::is_live(run, *attempt)) throw Error(Code::fenced, "the attempt is over");
     db::artifacts::upsert(connection, run.sequence, files);
-    db::events::append_change(connection, run, "artifacts", fmt::format("{} files", files.size()), now);
+    auto detail = fmt::format("{} files", files.size());
+    db::events::append_change(connection, run, "artifacts", detail, now);
+    audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.artifacts", name.run_id, detail);
   });
   core_.events.notify();
 }

@@ -17,7 +17,7 @@ struct ServerOptions {
   bool print_routes = false;       // only lists the routes and ends
 };
 
-// Runs until SIGTERM or SIGINT; the exit status.
+// Runs until SIGTERM, SIGINT or SIGHUP; the exit status.
 int run_server(const ServerOptions& options);
 
 }  // namespace lathe::server

@@ -48,12 +48,16 @@ Result<void> write_private(const fs::path& path, std::string_view text) {
   return {};
 }
 
+Result<void> make_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return base::fail(base::errno_error(errno, "create folder " + path.string()));
+}
+
 // Makes the folder for us alone. One that is there already keeps its mode: it may be /tmp, given by mistake.
 Result<void> make_private_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (::mkdir(path.c_str(), 0700) == 0) return {};
-  if (errno != EEXIST) return base::fail(base::errno_error(errno, "create folder " + path.string()));
+  LATHE_TRY_VOID(make_folder(path));
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return base::fail(base::errno_error(errno, "look at " + path.string()));
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
@@ -79,7 +83,8 @@ std::string format_token(std::string_view bytes) {
 
 Result<StateDir> StateDir::open(const fs::path& root) {
   fs::path absolute = fs::absolute(root).lexically_normal();
-  for (const char* part : {"", "run", "live", "work", "store"}) LATHE_TRY_VOID(make_private_folder(part[0] ? absolute / part : absolute));
+  LATHE_TRY_VOID(make_private_folder(absolute));
+  for (const char* part : {"run", "live", "work", "store"}) LATHE_TRY_VOID(make_folder(absolute / part));
   fs::path lock_path = absolute / "lock";
   int fd = ::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return base::fail(base::errno_error(errno, "open " + lock_path.string()));

@@ -50,7 +50,7 @@ class Cgroup {
 
  private:
   Cgroup() = default;
-  base::Result<void> enter(const std::filesystem::path& folder);
+  base::Result<void> enter(const std::filesystem::path& folder, const char* join_file);
   static base::Result<Cgroup> create_unified(const CgroupPlace& place, const std::string& name,
                                              const CgroupLimits& limits);
   static base::Result<Cgroup> create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);

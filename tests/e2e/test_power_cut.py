@@ -121,6 +121,7 @@ def check_run(client, run, kind, had_ended):
 
 @pytest.mark.root
 @pytest.mark.campaign
+@pytest.mark.skipif(not os.path.exists("/dev/loop-control"), reason="needs loop devices")
 def test_nothing_acknowledged_is_lost_in_a_power_cut(disk, tmp_path):
     campaign = Campaign("power-cut", "LATHE_CUTS", 3)
     for number, block in enumerate(campaign.blocks(1)):
