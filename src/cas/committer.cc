@@ -1,5 +1,7 @@
 #include "cas/committer.h"
 
+#include <algorithm>
+#include <ranges>
 #include <set>
 
 namespace lathe::cas {
@@ -17,14 +19,23 @@ base::Result<void> Committer::commit(const std::vector<StagedBlob>& blobs) {
     leading_ = true;
     auto group = std::exchange(queue_, {});
     lock.unlock();
-    auto outcome = run_round(group);
+    const auto refused = std::partition(group.begin(), group.end(), [&](auto* waiting) { return !has_stuck(*waiting); });
+    auto outcome = run_round({group.begin(), refused});
     lock.lock();
-    for (auto* waiting : group) waiting->outcome = outcome;
+    for (auto* waiting : std::ranges::subrange(group.begin(), refused)) waiting->outcome = outcome;
+    for (auto* waiting : std::ranges::subrange(refused, group.end()))
+      waiting->outcome = base::fail(base::Error(base::Code::io, "the disk failed while a blob of these was being kept, and it is not known what it holds")
+                                        .hint("check the disk, then restart the server"));
     ++rounds_;
     leading_ = false;
     round_over_.notify_all();
   }
   return std::move(*mine.outcome);
+}
+
+// Between two rounds only what could not be taken back is still denied.
+bool Committer::has_stuck(const Waiting& waiting) const {
+  return std::ranges::any_of(waiting.blobs, [&](const auto& blob) { return is_being_placed(blob.info.digest); });
 }
 
 // Rounds follow one another, so whatever is visible when one begins was made durable by an earlier one.
@@ -65,7 +76,8 @@ base::Result<void> Committer::place(const std::vector<const StagedBlob*>& blobs)
     for (const auto* blob : placed)
       if (!files_.rename(layout_.blob(blob->info.digest), blob->path)) stuck.insert(blob->info.digest);
   std::lock_guard lock(placing_mutex_);
-  placing_ = std::move(stuck);  // these stay denied until the store is opened again
+  for (const auto* blob : blobs)  // what is stuck, in this round or an earlier one, stays denied until the store is opened again
+    if (!stuck.contains(blob->info.digest)) placing_.erase(blob->info.digest);
   return outcome;
 }
 

@@ -17,8 +17,8 @@ base::Result<std::unique_ptr<PartialUploads::Upload>> PartialUploads::open(const
   {
     std::lock_guard lock(mutex_);
     if (!open_.insert(blob.digest).second)
-      return base::fail(base::Error(base::Code::conflict, fmt::format("the blob {} is being uploaded by another connection", blob.digest.hex()))
-                            .hint("wait for it, then ask which blobs are missing"));
+      return base::fail(base::Error(base::Code::unavailable, fmt::format("the blob {} is being uploaded by another connection", blob.digest.hex()))
+                            .hint("try again in a moment; it may have arrived by then"));
   }
   auto open_file = [&]() -> base::Result<std::unique_ptr<Upload>> {
     LATHE_TRY(auto file, store_.files().open_or_create(store_.layout().partial(blob.digest), 0600));

@@ -39,7 +39,7 @@ class PartialUploads {
   explicit PartialUploads(DiskStore& store) : store_(store) {}
   // Bytes that are already here; 0 when none.
   std::uint64_t length(const base::Digest& digest) const;
-  // Error(conflict) while another connection is uploading the same blob.
+  // Error(unavailable) while another connection is uploading the same blob.
   base::Result<std::unique_ptr<Upload>> open(const BlobInfo& blob);
 
  private:

@@ -107,6 +107,35 @@ TEST(PowerCut, ABlobWithANameThatIsNotOnDiskYetIsNotPromised) {
   EXPECT_FALSE(std::filesystem::exists(store->layout().blob(digest)));
 }
 
+TEST(PowerCut, ABlobThatTheDiskWouldNotGiveBackStaysDeniedThroughLaterRounds) {
+  // A disk whose folders cannot be synced, and whose second rename (the one that takes the blob back) fails as well.
+  class FailingDisk : public FaultyFileSystem {
+   public:
+    using FaultyFileSystem::FaultyFileSystem;
+    bool fails = false;
+    base::Result<void> sync_directory(const std::string& path) override {
+      if (!std::exchange(fails, false)) return FaultyFileSystem::sync_directory(path);
+      fail_call(1, EIO);
+      return base::fail(base::Code::io, "the folder cannot be synced");
+    }
+  };
+  Folder folder;
+  FailingDisk files(folder.path());
+  auto store = DiskStore::open(folder.path(), files).value();
+  Ledger ledger;
+  files.fails = true;
+  EXPECT_FALSE(put_all(*store, {"stuck"}, ledger));
+  const auto digest = base::sha256("stuck");
+  ASSERT_TRUE(std::filesystem::exists(store->layout().blob(digest)));
+  EXPECT_TRUE(put_all(*store, {"another"}, ledger)) << "others are not concerned";
+  EXPECT_FALSE(store->find(digest)) << "a later round must not make it visible";
+  EXPECT_FALSE(put_all(*store, {"stuck", "third"}, ledger));
+  EXPECT_FALSE(store->find(digest));
+  store = DiskStore::open(folder.path(), files).value();
+  EXPECT_TRUE(put_all(*store, {"stuck"}, ledger));
+  expect_intact(*store, ledger);
+}
+
 TEST(PowerCut, AResumedUploadNeverGoesBackBehindItsCheckpoint) {
   const std::string bytes = "first half, second half";
   const BlobInfo blob{base::sha256(bytes), bytes.size()};

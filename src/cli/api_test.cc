@@ -154,6 +154,26 @@ TEST(UploadBlobs, SendsOnlyWhatIsMissingAndAsksAgainAfterABreak) {
   EXPECT_EQ(server.journal().size(), 4u);
 }
 
+TEST(UploadBlobs, WaitsForAnotherConnectionThatSendsTheSameBlob) {
+  const std::string bytes = "shared";
+  std::atomic<int> asked = 0, sent_packs = 0;
+  FakeApi server([&](const FakeRequest& request) -> std::string {
+    if (request.target == "/api/v1/blobs/missing") {
+      int time = ++asked;
+      if (time > 30) return FakeApi::json(R"({"missing":[],"partial":{}})");  // the other one is through
+      auto hex = base::sha256(bytes).hex();
+      return FakeApi::json(fmt::format(R"({{"missing":["{}"],"partial":{{"{}":{}}}}})", hex, hex, time));
+    }
+    ++sent_packs;
+    return FakeApi::json(R"({"code":"unavailable","message":"being uploaded by another connection"})", "503 Service Unavailable");
+  });
+  ApiClient api(server.locate());
+  auto sent = upload_blobs(api, {{base::sha256(bytes), bytes.size()}}, [&](const cas::BlobInfo&) -> base::Result<cas::BlobFile> { return in_memory(bytes); });
+  ASSERT_TRUE(sent) << sent.error().text();
+  EXPECT_EQ(sent->sent_blobs, 0u);
+  EXPECT_EQ(sent_packs, 30);
+}
+
 TEST(ApiPath, EncodesEveryPart) { EXPECT_EQ(api_path({"runs", "a/b c"}), "/api/v1/runs/a%2Fb%20c"); }
 
 }  // namespace

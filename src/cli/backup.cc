@@ -24,9 +24,13 @@ constexpr std::array kArguments{Argument{.name = "DIR", .help = "where the backu
                                          .completes = Completes::folder}};
 constexpr std::array kFields{Column{"backup", "/backup"}, Column{"blobs", "/blobs"}, Column{"new bytes", "/bytes", Shown::bytes}};
 
+// A folder with kWhole is a whole backup, one with kUnfinished is being made or was interrupted: never both meanings.
+constexpr const char* kWhole = "backup.json";
+constexpr const char* kUnfinished = "backup.unfinished";
+
 base::Result<void> prepare_target(const fs::path& target) {
   std::error_code error;
-  bool earlier = fs::exists(target / "backup.json", error);
+  bool earlier = fs::exists(target / kWhole, error) || fs::exists(target / kUnfinished, error);
   if (!earlier && fs::exists(target, error) && !fs::is_empty(target, error))
     return base::fail(base::Error(base::Code::conflict, fmt::format("{} is not empty and is no backup", target.string()))
                           .hint("name a new folder, or one that lathe backup made"));
@@ -34,7 +38,16 @@ base::Result<void> prepare_target(const fs::path& target) {
   // 0700: the copy holds the admin token.
   if (::mkdir(target.c_str(), 0700) != 0 && errno != EEXIST) return base::fail(base::errno_error(errno, target.string()));
   ::chmod(target.c_str(), 0700);
-  return {};
+  LATHE_TRY_VOID(replace_file(target / kUnfinished, "being made by lathe backup; run it again to finish\n", 0600));
+  if (::unlink((target / kWhole).c_str()) != 0 && errno != ENOENT) return base::fail(base::errno_error(errno, target.string()));
+  return sync_folder(target);  // before anything in it is replaced
+}
+
+base::Result<void> declare_whole(const fs::path& target, const json::object& summary) {
+  LATHE_TRY_VOID(sync_folder(target));
+  LATHE_TRY_VOID(replace_file(target / kWhole, pretty_json(summary), 0600));
+  ::unlink((target / kUnfinished).c_str());
+  return sync_folder(target);
 }
 
 base::Result<void> replace_database(const fs::path& state, const fs::path& target) {
@@ -59,13 +72,11 @@ base::Result<int> backup(Call& call) {
   LATHE_TRY(auto blobs, copy_blobs(state / "store", target / "store"));
   for (const char* name : {"token", "config.yaml"})
     if (fs::exists(state / name, error)) LATHE_TRY_VOID(copy_one_file(state / name, target / name));
-  LATHE_TRY_VOID(sync_folder(target));
   json::object summary{{"backup", target.string()},
                        {"version", json::string_view(version().data(), version().size())},
                        {"blobs", blobs.files + blobs.already},
                        {"bytes", blobs.bytes}};
-  // Written last: a folder with it is whole.
-  LATHE_TRY_VOID(replace_file(target / "backup.json", pretty_json(summary), 0600));
+  LATHE_TRY_VOID(declare_whole(target, summary));
   return call.print_one(json::serialize(summary), kFields);
 }
 

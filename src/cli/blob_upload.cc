@@ -31,14 +31,16 @@ class Uploader {
     Progress progress("uploading", total);
     progress_ = &progress;
     for (int retries = 0; !missing_.empty();) {
-      auto left = missing_.size();
+      const auto left = missing_.size();
+      const auto there = partial_bytes();
       auto sent = send_some();
       if (!sent && !is_passing(sent.error())) return base::fail(std::move(sent).error());
       if (!sent) {
         if (retries > kRetries) return base::fail(std::move(sent).error());
         LATHE_TRY_VOID(api_.back_off(retries++));
         LATHE_TRY_VOID(ask());
-        if (missing_.size() < left) retries = 0;
+        // Also while another connection brings a large blob: waiting for it is not in vain.
+        if (missing_.size() < left || partial_bytes() > there) retries = 0;
       }
     }
     return summary_;
@@ -79,6 +81,12 @@ class Uploader {
         partial_[digest] = base::parse_u64(text_at(pair.value(), "")).value_or(0);
       }
     return {};
+  }
+
+  std::uint64_t partial_bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& [digest, bytes] : partial_) sum += bytes;
+    return sum;
   }
 
   base::Result<void> send_some() {

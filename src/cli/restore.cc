@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/folder_copy.h"
 #include "cli/json.h"
+#include "cli/references.h"
 #include "cli/server_lock.h"
 #include "cli/terminal.h"
 #include "db/backup.h"
@@ -39,6 +40,7 @@ base::Result<json::object> copy_all(const fs::path& from, const fs::path& fresh)
   std::error_code error;
   for (const char* name : {"token", "config.yaml", "lathe.db"})
     if (fs::exists(from / name, error)) LATHE_TRY_VOID(copy_one_file(from / name, fresh / name));
+  LATHE_TRY_VOID(check_references(fresh));
   LATHE_TRY_VOID(sync_folder(fresh));
   return json::object{{"runs", report.runs}, {"blobs", blobs.files}, {"bytes", blobs.bytes}};
 }
@@ -71,7 +73,8 @@ base::Result<int> restore(Call& call) {
 constinit const Command kRestore{
     .path = "restore",
     .summary = "Make a state folder from a backup",
-    .details = "The state folder must not exist or be empty. Every blob is verified on the way.",
+    .details = "The state folder must not exist or be empty. Every blob is verified on the way, and\n"
+               "that none is missing which a run, a log or a snapshot names.",
     .arguments = kArguments,
     .run = restore};
 

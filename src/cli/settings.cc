@@ -1,12 +1,20 @@
 #include "cli/settings.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/strings.h"
 #include "cli/files.h"
 #include "cli/json.h"
+#include "cli/terminal.h"
+#include "net/client_stream.h"
+#include "sys/fd.h"
 
 namespace lathe::cli {
 namespace fs = std::filesystem;
@@ -29,8 +37,20 @@ base::Result<fs::path> default_state(const Surroundings& surroundings) {
   return base::fail(base::Error(base::Code::invalid, "there is no HOME, so the state folder is unknown").hint("give --state DIR"));
 }
 
+// What a config.json says decides where a token goes, so that a file of somebody else, in a folder that everybody may
+// write to, must not speak for this user.
+base::Result<std::string> read_own_file(const fs::path& file) {
+  const sys::Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return base::fail(base::errno_error(errno, file.string()));
+  if (!S_ISREG(info.st_mode)) return base::fail(base::Code::invalid, "{} is not a file", file.string());
+  if (info.st_uid == ::geteuid() || info.st_uid == 0) return read_small_file(fmt::format("/proc/self/fd/{}", fd.get()));
+  say("{} is ignored: it belongs to another user", base::printable(file.string(), 4096));
+  return base::fail(base::Code::forbidden, "{} belongs to another user", file.string());
+}
+
 std::optional<WorkspaceConfig> read_config(const fs::path& file) {
-  auto text = read_small_file(file);
+  auto text = read_own_file(file);
   auto value = text ? parse_json(*text, file.string()) : base::Result<json::value>(json::value());
   if (!text || !value || text_at(*value, "/workspace_name").empty()) return std::nullopt;
   WorkspaceConfig config{.file = file,
@@ -42,11 +62,35 @@ std::optional<WorkspaceConfig> read_config(const fs::path& file) {
   return config;
 }
 
+// "lathe_" and 43 characters of base64url. Any other text is not ours to send anywhere.
+bool is_token(std::string_view text) {
+  constexpr std::string_view kPrefix = "lathe_";
+  constexpr std::size_t kSecret = 43;
+  if (text.size() != kPrefix.size() + kSecret || !text.starts_with(kPrefix)) return false;
+  return std::ranges::all_of(text.substr(kPrefix.size()), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+// On a network without TLS everybody on the way could read the token.
+base::Result<void> check_private(const std::string& address) {
+  LATHE_TRY(auto url, net::Url::parse(address));
+  if (url.tls || !url.socket_path.empty() || url.host == "localhost") return {};
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, url.host.c_str(), &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) return {};
+  if (::inet_pton(AF_INET6, url.host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)) return {};
+  return base::fail(base::Error(base::Code::invalid, fmt::format("{} is another machine, and without TLS the token would be readable on the network", base::printable(address)))
+                        .hint("use https://, or forward a port of this machine to it: ssh -L"));
+}
+
 base::Result<std::string> read_token(const fs::path& file) {
   auto text = read_small_file(file, 4096);
   if (!text)
     return base::fail(std::move(text).error().during("reading the token").hint("--token-file names the file with your token"));
-  return std::string(base::trim(*text));
+  if (is_token(base::trim(*text))) return std::string(base::trim(*text));
+  return base::fail(base::Error(base::Code::unauthorized, fmt::format("{} holds no token of Lathe", file.string()))
+                        .hint("--token-file names the file with your token; `lathe token create` makes one"));
 }
 
 std::string address_of(const ServerFile& server) {
@@ -135,6 +179,7 @@ base::Result<net::ClientConfig> locate_server(const Settings& settings) {
     LATHE_TRY(auto server, read_server_file(settings.state));
     config.url = address_of(server);
   }
+  LATHE_TRY_VOID(check_private(config.url));
   LATHE_TRY(config.token, read_token(settings.token_file));
   return config;
 }

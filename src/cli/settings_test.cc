@@ -16,6 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const std::string kToken = "lathe_" + std::string(40, 'x') + "-_9";
+
 class SettingsTest : public ::testing::Test {
  protected:
   fs::path root = fs::temp_directory_path() / fmt::format("lathe-settings-{}", base::to_hex(base::random_bytes(6)));
@@ -72,7 +74,7 @@ TEST_F(SettingsTest, TheConfigNamesServerAndTokenFileUnlessSomethingElseDoes) {
 }
 
 TEST_F(SettingsTest, AServerOfThisMachineIsFoundAfterItMovedToAnotherPort) {
-  write("state/token", "secret\n");
+  write("state/token", kToken + "\n");
   write("state/server.json", R"({"url":"http://127.0.0.1:2222","socket":"","pid":1,"version":"1"})");
   write("project/.azureml/config.json",
         fmt::format(R"({{"workspace_name":"team","lathe":{{"server":"http://127.0.0.1:1111","token_file":"{}"}}}})",
@@ -80,11 +82,11 @@ TEST_F(SettingsTest, AServerOfThisMachineIsFoundAfterItMovedToAnotherPort) {
   auto config = locate_server(settings());
   ASSERT_TRUE(config) << config.error().text();
   EXPECT_EQ(config->url, "http://127.0.0.1:2222");
-  EXPECT_EQ(config->token, "secret");
+  EXPECT_EQ(config->token, kToken);
 }
 
 TEST_F(SettingsTest, TheUnixSocketIsPreferredWhereItCanBeUsed) {
-  write("state/token", "secret\n");
+  write("state/token", kToken + "\n");
   write("state/api.sock", "");
   write("state/server.json", fmt::format(R"({{"url":"http://127.0.0.1:2222","socket":"{}","pid":77,"version":"1"}})",
                                          (root / "state/api.sock").string()));
@@ -93,6 +95,43 @@ TEST_F(SettingsTest, TheUnixSocketIsPreferredWhereItCanBeUsed) {
   fs::remove(root / "state/api.sock");
   EXPECT_EQ(locate_server(settings({"--state", state.c_str()}))->url, "http://127.0.0.1:2222");
   EXPECT_EQ(read_server_file(state)->pid, 77);
+}
+
+TEST_F(SettingsTest, OnlyATokenIsEverSentAsOne) {
+  write("state/server.json", R"({"url":"http://127.0.0.1:2222","socket":"","pid":1,"version":"1"})");
+  auto state = (root / "state").string();
+  for (const std::string& text : {std::string("-----BEGIN OPENSSH PRIVATE KEY-----\n"), std::string("lathe_short"), kToken + "x", kToken.substr(0, 48) + "/",
+                                  "x" + kToken.substr(1), std::string()}) {
+    write("state/token", text);
+    auto config = locate_server(settings({"--state", state.c_str()}));
+    ASSERT_FALSE(config) << text;
+    EXPECT_EQ(config.error().code(), base::Code::unauthorized);
+    EXPECT_EQ(config.error().text().find("OPENSSH"), std::string::npos);
+  }
+  write("state/token", kToken + "\n");
+  EXPECT_TRUE(locate_server(settings({"--state", state.c_str()})));
+}
+
+TEST_F(SettingsTest, ATokenIsNotSentInTheClearToAnotherMachine) {
+  write("token", kToken);
+  auto token = (root / "token").string();
+  auto reaches = [&](const char* server) { return locate_server(settings({"--server", server, "--token-file", token.c_str()})); };
+  for (const char* server : {"http://gpu.example:1", "http://10.0.0.7:1", "http://127.0.0.1.example:1", "http://[fe80::1]:1"}) {
+    auto config = reaches(server);
+    ASSERT_FALSE(config) << server;
+    EXPECT_THAT(config.error().hint(), HasSubstr("https://"));
+  }
+  for (const char* server : {"http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://gpu.example:1", "unix:///run/lathe.sock"})
+    EXPECT_TRUE(reaches(server)) << server;
+}
+
+TEST_F(SettingsTest, AConfigThatAnotherUserOwnsIsIgnored) {
+  write("project/.azureml/config.json", R"({"workspace_name":"team"})");
+  write("project/deep/config.json", R"({"workspace_name":"planted"})");
+  if (::chown((root / "project/deep/config.json").c_str(), 12345, 12345) != 0) GTEST_SKIP() << "giving a file away needs root";
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(settings().workspace, "team");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("belongs to another user"));
 }
 
 TEST_F(SettingsTest, WithoutAServerTheErrorSaysHowToStartOne) {

@@ -9,6 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "base/log.h"
 #include "base/strings.h"
 #include "compute/task_folder.h"
 
@@ -34,18 +37,22 @@ void spread_subfolders(const fs::path& folder) {
   ::close(fd);
 }
 
-// A pidfd of the process that the handle names, or -1 when that process is gone.
-int open_handle(const std::string& handle) {
+// A pidfd of the process that the handle names; none when that process is gone. Throws when that cannot be told now: a
+// runner that lives must not be taken for dead because we are out of descriptors.
+sys::Fd open_handle(const std::string& handle) {
   auto parts = base::split(handle, ':');
   auto pid = parts.size() == 2 ? base::parse_u64(parts[0]) : std::nullopt;
-  if (!pid) return -1;
-  int fd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0));
+  if (!pid) return {};
+  sys::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0)));
+  const int failure = errno;
+  if (!fd && failure == ESRCH) return {};
   // The order matters: with the pidfd held, the pid cannot be given to another process before the check.
-  if (fd >= 0 && process_start(static_cast<pid_t>(*pid)) != parts[1]) {
-    ::close(fd);
-    return -1;
-  }
-  return fd;
+  const auto start = process_start(static_cast<pid_t>(*pid));
+  if (!start.empty() && start != parts[1]) return {};
+  if (!fd) throw base::errno_error(failure, fmt::format("looking at process {}", *pid));
+  if (!start.empty()) return fd;
+  if (::syscall(SYS_pidfd_send_signal, fd.get(), 0, nullptr, 0) != 0 && errno == ESRCH) return {};
+  throw base::Error(base::Code::unavailable, fmt::format("/proc does not tell when process {} started", *pid));
 }
 
 struct SpawnActions {
@@ -108,7 +115,10 @@ base::Result<std::string> LocalProvider::spawn(std::vector<std::string> argument
   pid_t pid = 0;
   int error = posix_spawnp(&pid, argv[0], &spawn_setup.actions, &spawn_setup.attributes, argv.data(), envp.data());
   if (error != 0) return base::fail(base::errno_error(error, "start " + arguments[0]));
-  return fmt::format("{}:{}", pid, process_start(pid));
+  if (auto start = process_start(pid); !start.empty()) return fmt::format("{}:{}", pid, start);
+  ::kill(pid, SIGKILL);  // without its start time it could not be found again
+  ::waitpid(pid, nullptr, 0);
+  return base::fail(base::Code::unavailable, "/proc does not tell when {} started", arguments[0]);
 }
 
 base::Result<std::string> LocalProvider::start_in(const fs::path& folder, std::vector<std::string> arguments,
@@ -155,23 +165,19 @@ rt::Task<std::vector<TaskName>> LocalProvider::traces() {
 }
 
 rt::Task<void> LocalProvider::gone(std::string handle, rt::CancelToken cancel) {
-  int fd = open_handle(handle);
-  if (fd < 0) co_return;
-  struct Closer {
-    int fd;
-    ~Closer() { ::close(fd); }
-  } closer{fd};
-  co_await home_.readable(fd, cancel);
+  const sys::Fd fd = open_handle(handle);
+  if (!fd) co_return;
+  co_await home_.readable(fd.get(), cancel);
   // A child of ours must be reaped; a runner of an earlier server belongs to init, and this fails harmlessly.
   siginfo_t info{};
-  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(fd), &info, WEXITED | WNOHANG);
+  ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(fd.get()), &info, WEXITED | WNOHANG);
 }
 
-void LocalProvider::kill(const std::string& handle) {
-  int fd = open_handle(handle);
-  if (fd < 0) return;
-  ::syscall(SYS_pidfd_send_signal, fd, SIGKILL, nullptr, 0);
-  ::close(fd);
+void LocalProvider::kill(const std::string& handle) try {
+  const sys::Fd fd = open_handle(handle);
+  if (fd) ::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0);
+} catch (const base::Error& error) {
+  base::log::error("a runner could not be ended by force", {{"handle", handle}, {"why", error.text()}});
 }
 
 }  // namespace lathe::compute

@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <sstream>
 
+#include "compute/lock_holder.h"
 #include "rt/scope.h"
 
 namespace lathe::compute {
@@ -118,12 +119,32 @@ TEST_F(LocalProviderTest, FindsARunnerByTheLockOnItsSpool) {
   fs::create_directories(header.parent_path());
   std::ofstream(header) << "{}\n";
   EXPECT_EQ(trace().trace, Provider::Trace::dead);
-  int fd = ::open(header.c_str(), O_RDONLY | O_CLOEXEC);
-  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  LockHolder runner(header, folder_ / "12.1.0");
   auto found = trace();
   EXPECT_EQ(found.trace, Provider::Trace::alive);
-  EXPECT_TRUE(found.handle.starts_with(fmt::format("{}:", ::getpid()))) << found.handle;
-  ::close(fd);
+  EXPECT_TRUE(found.handle.starts_with(fmt::format("{}:", runner.pid()))) << found.handle;
+}
+
+TEST_F(LocalProviderTest, ARunnerThatCannotBeLookedAtIsNotTakenForGone) {
+  auto local = provider("exec sleep 1000");
+  run([](LocalProvider& p, RunnerStart start) -> Task<void> {
+    auto handle = co_await p.start(start);
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    bool failed = false;
+    try {
+      co_await p.gone(handle, {});
+    } catch (const base::Error&) {
+      failed = true;
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_TRUE(failed);
+    p.kill(handle);
+    co_await p.gone(handle, {});
+  }(local, start_));
 }
 
 }  // namespace

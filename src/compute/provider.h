@@ -41,7 +41,7 @@ class Provider {
   // What became of a task that an earlier server process started.
   enum class Trace {
     none,      // nothing lives and there is no spool: no runner of this task has claimed anything
-    starting,  // a runner was started and has no spool yet
+    starting,  // a runner was started and has no spool yet, or its process cannot be told from others now: look again later
     dead,      // a spool without a runner; processes of its run may still be dying
     wrecked,   // a spool that the machine's own death has damaged: whether anything ran is not known
     alive,     // a runner with its spool
@@ -51,7 +51,8 @@ class Provider {
     std::string handle;  // of the runner, when it is alive
   };
   virtual rt::Task<Found> find(TaskName task) = 0;
-  // Resumes when the runner with this handle no longer exists (at once if it is gone already).
+  // Resumes when the runner with this handle no longer exists (at once if it is gone already). Throws io or
+  // unavailable when that cannot be told now.
   virtual rt::Task<void> gone(std::string handle, rt::CancelToken cancel) = 0;
   // Ends the runner by force; its processes go with it. For one that does not answer a request to stop.
   virtual void kill(const std::string& handle) = 0;

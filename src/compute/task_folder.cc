@@ -1,10 +1,12 @@
 #include "compute/task_folder.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 
 #include "base/log.h"
@@ -27,7 +29,8 @@ std::string process_start(pid_t pid) {
 
 namespace {
 
-bool is_zombie(pid_t pid) {
+bool is_gone(pid_t pid) {
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(file, line);
@@ -35,9 +38,20 @@ bool is_zombie(pid_t pid) {
   return close != line.npos && line.size() > close + 2 && line[close + 2] == 'Z';
 }
 
-// The process that holds a flock on the file with this inode, from /proc/locks; 0 when none is listed.
-pid_t lock_holder(ino_t inode) {
+// Runners have their task's folder as an argument.
+bool has_argument(pid_t pid, const std::string& wanted) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
+  for (std::string argument; std::getline(file, argument, '\0');)
+    if (argument == wanted) return true;
+  return false;
+}
+
+// The processes that hold a flock on a file with this inode, from /proc/locks; 0 for one that has no number here. The
+// device is not compared: some file systems show another one there than stat() does.
+std::vector<pid_t> lock_holders(ino_t inode) {
+  std::vector<pid_t> out;
   std::ifstream file("/proc/locks");
+  if (!file) return {0};
   std::string line, wanted = fmt::format(":{}", inode);
   while (std::getline(file, line)) {
     // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"
@@ -45,9 +59,9 @@ pid_t lock_holder(ino_t inode) {
     for (auto word : base::split(line, ' '))
       if (!word.empty()) words.push_back(word);
     if (words.size() > 5 && words[1] == "FLOCK" && words[5].ends_with(wanted))
-      return static_cast<pid_t>(base::parse_u64(words[4]).value_or(0));
+      out.push_back(static_cast<pid_t>(base::parse_u64(words[4]).value_or(0)));
   }
-  return 0;
+  return out;
 }
 
 fs::path header_in(const fs::path& folder) { return folder / "spool" / "spool.json"; }
@@ -59,18 +73,22 @@ bool is_whole(int fd, off_t size) {
 }
 
 // A runner holds a lock on its spool as long as it or a process of its run lives.
-Provider::Found look_at_spool(const fs::path& header) {
+Provider::Found look_at_spool(const fs::path& folder) {
+  const fs::path header = header_in(folder);
   sys::Fd file(::open(header.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return {Provider::Trace::none, {}};
   struct stat status{};
   ::fstat(file.get(), &status);
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0)
     return {is_whole(file.get(), status.st_size) ? Provider::Trace::dead : Provider::Trace::wrecked, {}};
-  pid_t pid = lock_holder(status.st_ino);
-  std::string since = process_start(pid);
-  // The lock outlives a killed runner until its processes are gone.
-  if (since.empty() || is_zombie(pid)) return {Provider::Trace::dead, {}};
-  return {Provider::Trace::alive, fmt::format("{}:{}", pid, since)};
+  bool unclear = false;
+  for (pid_t pid : lock_holders(status.st_ino)) {
+    if (pid > 0 && is_gone(pid)) continue;  // the lock outlives a killed runner until its processes are gone
+    auto since = pid > 0 && has_argument(pid, folder.string()) ? process_start(pid) : std::string();
+    if (!since.empty()) return {Provider::Trace::alive, fmt::format("{}:{}", pid, since)};
+    unclear = true;  // a file with this inode on another disk, or a process that cannot be seen from here
+  }
+  return {unclear ? Provider::Trace::starting : Provider::Trace::dead, {}};
 }
 
 }  // namespace
@@ -80,7 +98,7 @@ Provider::Found look_at_folder(const fs::path& folder) {
   if (!file) return {};
   bool locked = ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
   // In this order: a runner that makes its spool between the two looks is seen by the second.
-  auto found = look_at_spool(header_in(folder));
+  auto found = look_at_spool(folder);
   if (found.trace == Provider::Trace::none && locked) found.trace = Provider::Trace::starting;
   return found;
 }

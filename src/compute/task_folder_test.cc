@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include "compute/lock_holder.h"
+
 namespace lathe::compute {
 namespace {
 
@@ -48,10 +50,18 @@ TEST_F(TaskFolder, IsStartingAsLongAsItsLockIsHeldAndThereIsNoSpool) {
 TEST_F(TaskFolder, TellsALiveRunnerByTheLockOnItsSpool) {
   auto lock = take_folder(folder_).value();
   write_header("{}\n");
-  auto held = lock_header();
+  LockHolder runner(folder_ / "spool/spool.json", folder_);
   auto found = look_at_folder(folder_);
   EXPECT_EQ(Trace::alive, found.trace);
-  EXPECT_EQ(fmt::format("{}:{}", ::getpid(), process_start(::getpid())), found.handle);
+  EXPECT_EQ(fmt::format("{}:{}", runner.pid(), process_start(runner.pid())), found.handle);
+}
+
+TEST_F(TaskFolder, DoesNotTakeAnotherProcessForItsRunner) {
+  write_header("{}\n");
+  LockHolder other(folder_ / "spool/spool.json", folder_.string() + "0");
+  auto found = look_at_folder(folder_);
+  EXPECT_EQ(Trace::starting, found.trace) << "to be looked at again, neither adopted nor killed";
+  EXPECT_EQ("", found.handle);
 }
 
 TEST_F(TaskFolder, WithASpoolThatNobodyHoldsIsDead) {

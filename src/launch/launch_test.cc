@@ -58,6 +58,13 @@ TEST_F(PlainLauncherTest, RunsAScriptByTheInterpreterWithExpandedArguments) {
   EXPECT_EQ(folder_.string(), spec->directory);
 }
 
+TEST_F(PlainLauncherTest, NeverPutsTheTokenIntoAnArgument) {
+  input_.command.arguments = {"$AZUREML_RUN_TOKEN", "--token=${AZUREML_RUN_TOKEN}", "$AZUREML_RUN_ID"};
+  EXPECT_EQ((std::vector<std::string>{"/opt/env/bin/python", "train.py", "$AZUREML_RUN_TOKEN",
+                                      "--token=${AZUREML_RUN_TOKEN}", "run-1"}),
+            PlainLauncher().prepare(input_)->argv);
+}
+
 TEST_F(PlainLauncherTest, TellsTheProcessWhoItIs) {
   auto environment = PlainLauncher().prepare(input_)->environment;
   EXPECT_EQ("run-1", environment["AZUREML_RUN_ID"]);

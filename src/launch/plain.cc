@@ -83,7 +83,10 @@ base::Result<ProcessSpec> PlainLauncher::prepare(const LaunchInput& input) const
     spec.argv = command.command;  // as it is: in `sh -c "echo $$"` the dollars are the shell's
     LATHE_TRY(spec.argv[0], find_program(spec.argv[0], spec.environment.at("PATH"), input.directory));
   }
-  for (const auto& argument : command.arguments) spec.argv.push_back(expand_variables(argument, spec.environment));
+  // Everybody on the machine may read the arguments of a process, so the token never becomes one.
+  Variables shown = spec.environment;
+  shown.erase("AZUREML_RUN_TOKEN");
+  for (const auto& argument : command.arguments) spec.argv.push_back(expand_variables(argument, shown));
   return spec;
 }
 

@@ -1,3 +1,7 @@
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 
 #include "base/log.h"
@@ -17,6 +21,14 @@ void read_listen(const std::string& text, net::ListenConfig& listen) {
   listen.port = static_cast<std::uint16_t>(base::parse_u64(std::string_view(text).substr(colon + 1)).value_or(0));
 }
 
+// Each connection costs a descriptor, and the usual soft limit is far below what the machine allows.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) base::log::warn("the limit of open files could not be raised", {{"errno", errno}});
+}
+
 }  // namespace
 
 int server_main(const cli::ServerArgs& args) {
@@ -29,6 +41,8 @@ int server_main(const cli::ServerArgs& args) {
   options.print_routes = args.print_routes;
   options.program = std::filesystem::read_symlink("/proc/self/exe");
   base::log::set_level(args.log_level);
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of that write, not the end of the server
+  raise_descriptor_limit();
   return server::run_server(options);
 }
 

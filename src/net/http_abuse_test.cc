@@ -257,6 +257,9 @@ TEST_F(Abuse, ConnectionsOverTheLimitAreToldSo) {
     holder->read_until("\"ok\"");
   }
   EXPECT_THAT(RawClient(server.port()).read_to_end(), StartsWith("HTTP/1.1 503 "));
+  auto by_socket = HttpClient({.url = server.unix_url()}).request("GET", "/ok");
+  ASSERT_TRUE(by_socket) << by_socket.error().text();
+  EXPECT_EQ(by_socket->status, 200) << "the Unix socket is another door";
   holders.clear();
   std::string answer;
   const auto give_up = std::chrono::steady_clock::now() + kPatience;

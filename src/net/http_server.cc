@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ struct Listener {
   Socket socket;
   HostGate gate;
   SslContext tls;
+  int sessions = 0;  // counted apart: who floods one door must not close the other, by which the runners come
 };
 
 base::Result<int> open_listening(const Address& address) {
@@ -76,6 +78,14 @@ Peer tcp_peer(int fd, const Address& remote) {
 }
 
 }  // namespace
+
+int connection_limit() {
+  // Of all descriptors half for each listener, less some for files, the database and runners that are being started.
+  constexpr std::int64_t kMost = 4096, kLeast = 16, kReserved = 512;
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0 || descriptors.rlim_cur > 2 * kMost + kReserved) return kMost;
+  return static_cast<int>(std::max(kLeast, (static_cast<std::int64_t>(descriptors.rlim_cur) - kReserved) / 2));
+}
 
 struct HttpServer::Impl {
   ServerContext context;
@@ -159,7 +169,7 @@ bool HttpServer::Impl::accept_one(Listener& listener) {
   const int fd = ::accept4(listener.socket.fd(), reinterpret_cast<sockaddr*>(&remote.storage), &remote.size,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) return errno == EINTR || errno == ECONNABORTED;
-  if (static_cast<int>(sessions.size()) >= context.limits.connections) {
+  if (listener.sessions >= context.limits.connections) {
     if (!listener.tls) refuse_full(fd);
     ::close(fd);
     return true;
@@ -172,7 +182,9 @@ bool HttpServer::Impl::accept_one(Listener& listener) {
 rt::Task<void> HttpServer::Impl::serve(Listener& listener, Peer peer, int fd) {
   HttpSession session(context, listener.gate, std::move(peer), fd, listener.tls.get());
   sessions.insert(&session);
+  ++listener.sessions;
   co_await session.run();
+  --listener.sessions;
   sessions.erase(&session);
 }
 

@@ -28,11 +28,14 @@ struct ListenConfig {
   std::vector<std::string> allowed_hosts;      // further Host names beside loopback and `host`
 };
 
+// How many connections a listener may hold: 4096, or fewer where this process may not open as many files.
+int connection_limit();
+
 struct HttpLimits {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint32_t target_bytes = 8 * 1024;
   std::uint32_t header_count = 64;
-  int connections = 4096;
+  int connections = connection_limit();  // of each listener
   base::Duration header_timeout = std::chrono::seconds(30);
   base::Duration body_stall_timeout = std::chrono::seconds(60);
   base::Duration keep_alive_timeout = std::chrono::seconds(120);

@@ -6,11 +6,15 @@
 #include <unordered_set>
 
 #include "base/strings.h"
+#include "runner/retry.h"
 
 namespace lathe::runner {
 namespace {
 
 constexpr std::size_t kSmallBytes = 1 << 20, kBatchBytes = 16 << 20, kBatchFiles = 500;
+
+// The server has looked at this very thing and does not take it; the others may be fine.
+bool is_refusal(const base::Error& error) { return !is_temporary(error) && !ends_attempt(error); }
 
 }  // namespace
 
@@ -77,19 +81,28 @@ base::Result<void> ArtifactUploader::name_files(ServerLink& link, std::vector<Pe
   std::vector<Artifact> artifacts;
   for (const auto& pending : batch) artifacts.push_back(pending.artifact);
   auto put = link.put_artifacts(artifacts);
-  if (put || put.error().code() != base::Code::invalid) {
+  if (put || !is_refusal(put.error())) {
     for (auto& pending : batch)
       if (put) uploaded_[pending.artifact.path] = pending.stamp;
     return put;
   }
   // A script may name its files as it likes; one name that the server does not take must not cost the others.
+  base::Result<void> outcome;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     auto one = link.put_artifacts(std::span(artifacts).subspan(i, 1));
-    if (!one && one.error().code() != base::Code::invalid) return one;
-    if (!one) skipped.push_back(batch[i].artifact.path + ": " + one.error().message());
+    if (!one && !is_refusal(one.error())) return one;
+    if (!one) {
+      // Not the name but the bytes: the store has lost them since they were sent. They are here, so they go again.
+      LATHE_TRY(auto lost, link.missing_blobs(std::span(&artifacts[i].digest, 1)));
+      if (!lost.empty()) {
+        outcome = base::fail(base::Code::unavailable, "the server lost the bytes of {}", base::printable(artifacts[i].path));
+        continue;
+      }
+      skipped.push_back(batch[i].artifact.path + ": " + one.error().message());
+    }
     uploaded_[batch[i].artifact.path] = batch[i].stamp;  // not again, either way
   }
-  return {};
+  return outcome;
 }
 
 base::Result<void> ArtifactUploader::send_missing(ServerLink& link, std::vector<Pending>& batch,
@@ -109,11 +122,13 @@ base::Result<void> ArtifactUploader::send_missing(ServerLink& link, std::vector<
       auto file = folder_.open_file(pending.artifact.path);
       auto sent = file ? link.upload_file(pending.artifact.digest, pending.artifact.size, file->fd.get())
                        : base::Result<void>(base::fail(base::Code::corrupt, "it is gone"));
-      if (!sent && sent.error().code() == base::Code::corrupt) {
-        skipped.push_back(pending.artifact.path + ": it changed while it was uploaded");
+      if (!sent && !is_refusal(sent.error())) return sent;
+      if (!sent) {  // one file never costs the others
+        skipped.push_back(pending.artifact.path + ": " +
+                          (sent.error().code() == base::Code::corrupt ? "it changed while it was uploaded"
+                                                                      : sent.error().message()));
         continue;
       }
-      if (!sent) return sent;
     }
     arrived.push_back(std::move(pending));
   }

@@ -20,8 +20,8 @@ class ArtifactUploader {
 
   // Those of `paths` that are not uploaded as they are now.
   std::vector<std::string> changed(std::span<const std::string> paths) const;
-  // Uploads them; `skipped` gets a line for each that could not be read or kept changing. Errors are those of the link;
-  // what was acknowledged before stays known.
+  // Uploads them; `skipped` gets a line for each that could not be read, kept changing or was refused. Errors are
+  // those of the link that concern all files; what was acknowledged before stays known.
   base::Result<void> upload(ServerLink& link, std::span<const std::string> paths, std::vector<std::string>& skipped);
 
  private:

@@ -54,7 +54,7 @@ class Delivery {
       problems.clear();
       return parcel_.uploader->upload(link_, changed, problems);
     });
-    if (!uploaded && must_stop(uploaded.error())) return uploaded;
+    if (!uploaded && ends_attempt(uploaded.error())) return uploaded;
     if (!uploaded) problems.push_back(uploaded.error().text());  // refused for good: the run still ends, and says so
     changed = parcel_.uploader->changed(changed);
     if (changed.empty() || problems.empty() || !uploaded || look + 1 == kLooks) {
@@ -67,12 +67,6 @@ class Delivery {
   base::Result<void> ship_log() {
     while (parcel_.shipper.has_more(true)) LATHE_TRY_VOID(persist([&] { return parcel_.shipper.ship(link_, true); }));
     return {};
-  }
-
-  static bool must_stop(const base::Error& error) {
-    using enum base::Code;
-    return error.code() == fenced || error.code() == cancelled || error.code() == unauthorized ||
-           error.code() == forbidden;
   }
 
   ServerLink& link_;

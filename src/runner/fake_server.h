@@ -34,11 +34,13 @@ class FakeServer {
     write("blobs/" + tree.hex(), manifest);
     write(tree.hex() + ".pack", pack);
   }
-  // "down", "down-for-<call>", "fenced", "no-links".
+  // "down", "down-for-<call>", "fenced", "no-links", "no-large-files".
   void turn_on(const std::string& name) { write("switches/" + name, ""); }
   void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
   bool is_on(const std::string& name) const { return std::filesystem::exists(root_ / "switches" / name); }
   void ask_stop(model::EndReason reason) { write("desired", std::string(model::end_reason_name(reason))); }
+  // A store that has lost a blob after it was acknowledged.
+  void lose_blob(const std::string& bytes) { std::filesystem::remove(root_ / "blobs" / base::sha256(bytes).hex()); }
   // The next call of this name is done, but its reply never arrives.
   void lose_reply_of(const std::string& call) { write("lose/" + call, ""); }
 
@@ -169,6 +171,7 @@ class FakeLink : public ServerLink {
 
   base::Result<void> upload_file(const base::Digest& digest, std::uint64_t size, int fd) override {
     return call<void>("upload_file", [&]() -> base::Result<void> {
+      if (server_.is_on("no-large-files")) return base::fail(base::Code::too_large, "over the server's limit");
       std::string bytes(size, '\0');
       if (::pread(fd, bytes.data(), size, 0) != static_cast<ssize_t>(size))
         return base::fail(base::Code::corrupt, "it became shorter");
@@ -180,7 +183,7 @@ class FakeLink : public ServerLink {
     return call<void>("put_artifacts", [&]() -> base::Result<void> {
       for (const auto& artifact : artifacts) {
         if (!std::filesystem::exists(server_.root_ / "blobs" / artifact.digest.hex()))
-          return base::fail(base::Code::not_found, "no such blob");
+          return base::fail(base::Code::invalid, "its blob is not in the store");
         if (!base::is_valid_utf8(artifact.path)) return base::fail(base::Code::invalid, "a path is UTF-8");
         std::string name = artifact.path;
         std::replace(name.begin(), name.end(), '/', '@');

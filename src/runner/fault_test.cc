@@ -1,6 +1,7 @@
 // The runner when things go wrong around it: the server away at each step, replies lost, the attempt fenced, the runner
 // killed at random moments and its spool adopted, hostile outputs, a full disk, a power cut.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -261,6 +262,48 @@ TEST_F(FaultTest, OutputsThatAreSwappedForLinksDuringTheUploadLeakNothing) {
   swapper.join();
   EXPECT_GT(seen, 0) << "the race was never run";
   EXPECT_FALSE(fs::exists(root_ / "server/blobs" / base::sha256("SECRET").hex()));
+}
+
+TEST_F(FaultTest, AFileThatTheServerRefusesCostsNoOther) {
+  server_.turn_on("no-large-files");
+  set_script("head -c 3000000 /dev/zero > outputs/a-large; echo small > outputs/b-small");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("small\n", server_.artifact("outputs/b-small"));
+  EXPECT_FALSE(server_.artifact("outputs/a-large"));
+  EXPECT_THAT(server_.log(), testing::HasSubstr("not kept: outputs/a-large: over the server's limit"));
+  EXPECT_EQ(EndReason::exited, server_.exit()->reason);
+}
+
+// Loses a blob in the moment between its upload and its naming.
+class ForgetfulLink : public FakeLink {
+ public:
+  ForgetfulLink(FakeServer& server, fs::path spool, std::string bytes)
+      : FakeLink(server, std::move(spool)), server_(server), bytes_(std::move(bytes)) {}
+  base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
+    if (!std::exchange(lost_, true)) server_.lose_blob(bytes_);
+    return FakeLink::put_artifacts(artifacts);
+  }
+
+ private:
+  FakeServer& server_;
+  const std::string bytes_;
+  bool lost_ = false;
+};
+
+TEST_F(FaultTest, BytesThatTheServerLostBeforeTheyWereNamedAreSentAgain) {
+  fs::create_directories(root_ / "run/outputs");
+  std::ofstream(root_ / "run/outputs/a") << "lost";
+  std::ofstream(root_ / "run/outputs/b") << "kept";
+  auto folder = RunFolder::open(root_ / "run").value();
+  ForgetfulLink link(server_, root_, "lost");
+  ArtifactUploader uploader(folder);
+  std::vector<std::string> skipped;
+  auto files = folder.list("outputs").files;
+  EXPECT_EQ(base::Code::unavailable, uploader.upload(link, files, skipped).error().code());
+  EXPECT_EQ("kept", server_.artifact("outputs/b"));
+  EXPECT_TRUE(uploader.upload(link, files, skipped));
+  EXPECT_EQ("lost", server_.artifact("outputs/a"));
+  EXPECT_TRUE(skipped.empty());
 }
 
 TEST_F(FaultTest, FullDiskLosesCountedBytesAndNeverHoldsUpTheScript) {

@@ -20,6 +20,12 @@ bool is_temporary(const base::Error& error) {
   }
 }
 
+bool ends_attempt(const base::Error& error) {
+  using enum base::Code;
+  return error.code() == fenced || error.code() == cancelled || error.code() == unauthorized ||
+         error.code() == forbidden;
+}
+
 base::Duration Backoff::next() {
   const base::Duration whole = next_;
   next_ = std::min(limits_.most, next_ * 2);

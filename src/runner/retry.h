@@ -11,6 +11,8 @@ namespace lathe::runner {
 
 // Whether the same call may succeed later without anything being changed here.
 bool is_temporary(const base::Error& error);
+// Whether the attempt itself is over or has lost its right to speak: nothing else it could say will be heard.
+bool ends_attempt(const base::Error& error);
 
 struct BackoffLimits {
   base::Duration first = std::chrono::milliseconds(50);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -73,6 +74,7 @@ base::Result<void> run(const RunnerOptions& options) {
 
 int run_runner(const RunnerOptions& options) {
   protect_memory();
+  std::signal(SIGPIPE, SIG_IGN);  // a closed stderr or connection is an error of that write, not the end of the run
   auto ended = run(options);
   if (ended) return 0;
   base::log::error("runner ended", {{"code", base::code_name(ended.error().code())},

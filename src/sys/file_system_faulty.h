@@ -22,7 +22,7 @@ enum class Loss {
   bytes_only,       // the new name appears, and the file holds zeros where its bytes should be
 };
 
-class FaultyFileSystem final : public FileSystem {
+class FaultyFileSystem : public FileSystem {
  public:
   explicit FaultyFileSystem(std::filesystem::path root);
   ~FaultyFileSystem() override;

@@ -45,6 +45,19 @@ TEST(Spawn, GivesTheChildItsFolderEnvironmentAndOutput) {
   EXPECT_EQ(0, wait_status(child->pid));
 }
 
+TEST(Spawn, GivesTheChildDefaultSignalsWhateverItsParentIgnores) {
+  auto before = std::signal(SIGPIPE, SIG_IGN);
+  auto pipe = make_pipe().value();
+  auto request = shell("grep SigIgn /proc/self/status");
+  request.output = pipe.write.get();
+  auto child = spawn(request);
+  std::signal(SIGPIPE, before);
+  ASSERT_TRUE(child) << child.error().text();
+  pipe.write.reset();
+  EXPECT_EQ("SigIgn:\t0000000000000000\n", read_all(pipe.read.get()));
+  EXPECT_EQ(0, wait_status(child->pid));
+}
+
 TEST(Spawn, TellsWhichStepFailedWhenTheProgramDoesNotExist) {
   SpawnRequest request;
   request.argv = {"/no/such/program"};
