@@ -40,7 +40,7 @@ void Writer::stop() {
 void Writer::loop() {
   while (true) {
     // One timed wait after work, to checkpoint in the first idle second; then asleep until there is work again.
-    const bool settle = unsettled_ && wal_pages_ - checkpointed_at_ >= kIdleCheckpointPages;
+    const bool settle = unsettled_ && wal_pages_ >= kIdleCheckpointPages;
     auto batch = queue_.take(kBatchLimit, settle ? std::optional(kIdle) : std::nullopt);
     if (!batch.empty()) {
       run_batch(batch);
