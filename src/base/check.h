@@ -11,7 +11,7 @@ namespace lathe::base {
 
 }  // namespace lathe::base
 
-#define LATHE_CHECK(condition, ...)                                                                     \
-  do {                                                                                                  \
+#define LATHE_CHECK(condition, ...)                                                                          \
+  do {                                                                                                       \
     if (!(condition)) ::lathe::base::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -26,9 +26,7 @@ Digest Sha256::finish() {
   return digest;
 }
 
-std::string Digest::hex() const {
-  return to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
+std::string Digest::hex() const { return to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); }
 
 Result<Digest> Digest::parse(std::string_view hex) {
   auto raw = hex.size() == 64 ? from_hex(hex) : std::nullopt;

@@ -16,15 +16,24 @@ struct CodeRow {
 
 // One table maps codes to words, HTTP status and exit status (docs/user/operations.md lists the exit codes).
 constexpr std::array kCodes{
-    CodeRow{Code::invalid, "invalid", 400, 2},        CodeRow{Code::unauthorized, "unauthorized", 401, 4},
-    CodeRow{Code::forbidden, "forbidden", 403, 4},    CodeRow{Code::not_found, "not-found", 404, 5},
-    CodeRow{Code::no_method, "method-not-allowed", 405, 2}, CodeRow{Code::no_range, "range-not-satisfiable", 416, 2},
-    CodeRow{Code::conflict, "conflict", 409, 6},      CodeRow{Code::fenced, "attempt-fenced", 409, 6},
-    CodeRow{Code::too_large, "too-large", 413, 2},    CodeRow{Code::rate_limited, "rate-limited", 429, 7},
-    CodeRow{Code::no_space, "no-space", 507, 8},      CodeRow{Code::unavailable, "unavailable", 503, 7},
-    CodeRow{Code::timeout, "timeout", 504, 7},        CodeRow{Code::cancelled, "cancelled", 499, 130},
-    CodeRow{Code::corrupt, "corrupt", 422, 9},        CodeRow{Code::unsupported, "unsupported", 501, 3},
-    CodeRow{Code::io, "io", 500, 1},                  CodeRow{Code::internal, "internal", 500, 1},
+    CodeRow{Code::invalid, "invalid", 400, 2},
+    CodeRow{Code::unauthorized, "unauthorized", 401, 4},
+    CodeRow{Code::forbidden, "forbidden", 403, 4},
+    CodeRow{Code::not_found, "not-found", 404, 5},
+    CodeRow{Code::no_method, "method-not-allowed", 405, 2},
+    CodeRow{Code::no_range, "range-not-satisfiable", 416, 2},
+    CodeRow{Code::conflict, "conflict", 409, 6},
+    CodeRow{Code::fenced, "attempt-fenced", 409, 6},
+    CodeRow{Code::too_large, "too-large", 413, 2},
+    CodeRow{Code::rate_limited, "rate-limited", 429, 7},
+    CodeRow{Code::no_space, "no-space", 507, 8},
+    CodeRow{Code::unavailable, "unavailable", 503, 7},
+    CodeRow{Code::timeout, "timeout", 504, 7},
+    CodeRow{Code::cancelled, "cancelled", 499, 130},
+    CodeRow{Code::corrupt, "corrupt", 422, 9},
+    CodeRow{Code::unsupported, "unsupported", 501, 3},
+    CodeRow{Code::io, "io", 500, 1},
+    CodeRow{Code::internal, "internal", 500, 1},
 };
 
 const CodeRow& row(Code code) {
@@ -60,13 +69,31 @@ std::string Error::text() const {
 Error errno_error(int number, std::string_view doing) {
   Code code = Code::io;
   switch (number) {
-    case ENOSPC: case EDQUOT: code = Code::no_space; break;
-    case ENOENT: case ENOTDIR: code = Code::not_found; break;
-    case EEXIST: code = Code::conflict; break;
-    case EACCES: case EPERM: code = Code::forbidden; break;
-    case ETIMEDOUT: code = Code::timeout; break;
-    case ECONNREFUSED: case ECONNRESET: case EPIPE: code = Code::unavailable; break;
-    default: break;
+    case ENOSPC:
+    case EDQUOT:
+      code = Code::no_space;
+      break;
+    case ENOENT:
+    case ENOTDIR:
+      code = Code::not_found;
+      break;
+    case EEXIST:
+      code = Code::conflict;
+      break;
+    case EACCES:
+    case EPERM:
+      code = Code::forbidden;
+      break;
+    case ETIMEDOUT:
+      code = Code::timeout;
+      break;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EPIPE:
+      code = Code::unavailable;
+      break;
+    default:
+      break;
   }
   return Error(code, fmt::format("{}: {}", doing, std::strerror(number)));
 }

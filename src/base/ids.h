@@ -18,5 +18,7 @@ struct StringId {
 
 template <class Tag>
 struct std::hash<lathe::base::StringId<Tag>> {
-  std::size_t operator()(const lathe::base::StringId<Tag>& id) const noexcept { return std::hash<std::string>{}(id.value); }
+  std::size_t operator()(const lathe::base::StringId<Tag>& id) const noexcept {
+    return std::hash<std::string>{}(id.value);
+  }
 };

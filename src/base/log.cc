@@ -41,8 +41,8 @@ void write(Level level, std::string_view event, std::initializer_list<Field> fie
   if (level < minimum.load(std::memory_order_relaxed)) return;
   using namespace std::chrono;
   auto now = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-  std::string line = fmt::format(R"({{"time":"{}","level":"{}","event":)", format_utc({now}),
-                                 kWords[static_cast<std::size_t>(level)]);
+  std::string line =
+      fmt::format(R"({{"time":"{}","level":"{}","event":)", format_utc({now}), kWords[static_cast<std::size_t>(level)]);
   append_json(line, event);
   for (const auto& field : fields) {
     line += ',';

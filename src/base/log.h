@@ -1,5 +1,5 @@
-// Structured log lines, one JSON object each, to a file descriptor (stderr unless told). Thread-safe: one write(2) a line.
-// Values are escaped; secrets must never be passed in.
+// Structured log lines, one JSON object each, to a file descriptor (stderr unless told). Thread-safe: one write(2) a
+// line. Values are escaped; secrets must never be passed in.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,9 +26,17 @@ bool set_level(std::string_view word);
 void set_descriptor(int fd);
 void write(Level level, std::string_view event, std::initializer_list<Field> fields = {});
 
-inline void debug(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::debug, event, fields); }
-inline void info(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::info, event, fields); }
-inline void warn(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::warn, event, fields); }
-inline void error(std::string_view event, std::initializer_list<Field> fields = {}) { write(Level::error, event, fields); }
+inline void debug(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::debug, event, fields);
+}
+inline void info(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::info, event, fields);
+}
+inline void warn(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::warn, event, fields);
+}
+inline void error(std::string_view event, std::initializer_list<Field> fields = {}) {
+  write(Level::error, event, fields);
+}
 
 }  // namespace lathe::base::log

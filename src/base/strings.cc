@@ -115,8 +115,10 @@ std::string random_bytes(std::size_t bytes) {
   std::string out(bytes, '\0');
   for (std::size_t got = 0; got < bytes;) {
     ssize_t n = getrandom(out.data() + got, bytes - got, 0);
-    if (n > 0) got += static_cast<std::size_t>(n);
-    else if (errno != EINTR) std::abort();  // no randomness, no tokens: nothing safe can be done
+    if (n > 0)
+      got += static_cast<std::size_t>(n);
+    else if (errno != EINTR)
+      std::abort();  // no randomness, no tokens: nothing safe can be done
   }
   return out;
 }

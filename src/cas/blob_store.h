@@ -56,7 +56,8 @@ class Batch : public BlobSink {
   virtual base::Result<BlobInfo> put(std::string_view bytes) = 0;
   // A finished file that nobody will write again becomes the blob by a hard link (copied when linking is impossible).
   virtual base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path) = 0;
-  // All staged blobs are on disk when this returns: fsync each when few, one syncfs when many; rename; fsync of folders.
+  // All staged blobs are on disk when this returns: fsync each when few, one syncfs when many; rename; fsync of
+  // folders.
   virtual base::Result<void> commit() = 0;
 };
 

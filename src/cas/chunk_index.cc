@@ -40,7 +40,8 @@ base::Result<ChunkIndex> ChunkIndex::decode(std::string_view bytes, std::uint64_
 
 base::Result<std::uint64_t> ChunkIndex::verified_prefix(int fd, std::uint64_t available) const {
   ChunkHasher hasher;
-  LATHE_TRY_VOID(read_pieces(fd, std::min(available, blob_size), [&](std::string_view bytes) { hasher.update(bytes); }));
+  LATHE_TRY_VOID(
+      read_pieces(fd, std::min(available, blob_size), [&](std::string_view bytes) { hasher.update(bytes); }));
   auto found = hasher.finish();
   std::size_t good = 0;
   while (good < found.chunks.size() && found.chunks[good] == chunks[good]) ++good;

@@ -1,5 +1,5 @@
-// ChunkIndex: the digests of a blob's 8 MiB chunks, so that one part of a large blob can be checked without the rest and
-// a broken download goes on where its last good chunk ends. A value; kept as the side file <blob>.chunks
+// ChunkIndex: the digests of a blob's 8 MiB chunks, so that one part of a large blob can be checked without the rest
+// and a broken download goes on where its last good chunk ends. A value; kept as the side file <blob>.chunks
 // (docs/formats/store.md), from which it can be lost at no harm.
 #pragma once
 

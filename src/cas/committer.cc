@@ -19,13 +19,16 @@ base::Result<void> Committer::commit(const std::vector<StagedBlob>& blobs) {
     leading_ = true;
     auto group = std::exchange(queue_, {});
     lock.unlock();
-    const auto refused = std::partition(group.begin(), group.end(), [&](auto* waiting) { return !has_stuck(*waiting); });
+    const auto refused =
+        std::partition(group.begin(), group.end(), [&](auto* waiting) { return !has_stuck(*waiting); });
     auto outcome = run_round({group.begin(), refused});
     lock.lock();
     for (auto* waiting : std::ranges::subrange(group.begin(), refused)) waiting->outcome = outcome;
     for (auto* waiting : std::ranges::subrange(refused, group.end()))
-      waiting->outcome = base::fail(base::Error(base::Code::io, "the disk failed while a blob of these was being kept, and it is not known what it holds")
-                                        .hint("check the disk, then restart the server"));
+      waiting->outcome = base::fail(
+          base::Error(base::Code::io,
+                      "the disk failed while a blob of these was being kept, and it is not known what it holds")
+              .hint("check the disk, then restart the server"));
     ++rounds_;
     leading_ = false;
     round_over_.notify_all();
@@ -76,7 +79,8 @@ base::Result<void> Committer::place(const std::vector<const StagedBlob*>& blobs)
     for (const auto* blob : placed)
       if (!files_.rename(layout_.blob(blob->info.digest), blob->path)) stuck.insert(blob->info.digest);
   std::lock_guard lock(placing_mutex_);
-  for (const auto* blob : blobs)  // what is stuck, in this round or an earlier one, stays denied until the store is opened again
+  for (const auto* blob :
+       blobs)  // what is stuck, in this round or an earlier one, stays denied until the store is opened again
     if (!stuck.contains(blob->info.digest)) placing_.erase(blob->info.digest);
   return outcome;
 }

@@ -1,7 +1,8 @@
 // Committer: makes staged files durable and visible as blobs. Commits that wait at the same time share one round, so
 // that many small ones cost what one does. The thread that finds nobody leading leads the round; no thread of its own.
-// Thread-safe. A round fails as a whole; then none of its blobs is visible and the staged files are the callers' again. A blob
-// that the disk would neither keep nor give back is stuck: nobody sees it, and commits of it fail, until the store is opened again.
+// Thread-safe. A round fails as a whole; then none of its blobs is visible and the staged files are the callers' again.
+// A blob that the disk would neither keep nor give back is stuck: nobody sees it, and commits of it fail, until the
+// store is opened again.
 #pragma once
 
 #include <condition_variable>

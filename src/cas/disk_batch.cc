@@ -68,7 +68,8 @@ base::Result<BlobInfo> DiskBatch::finish() {
   auto& stream = *stream_;
   BlobInfo info{stream.hash.finish(), stream.size};
   if (stream.expected && *stream.expected != info.digest)
-    return base::fail(base::Code::corrupt, "the bytes sent for the blob {} have the digest {}", stream.expected->hex(), info.digest.hex());
+    return base::fail(base::Code::corrupt, "the bytes sent for the blob {} have the digest {}", stream.expected->hex(),
+                      info.digest.hex());
   if (stream.file) {
     stream.file.reset();
     staged_.push_back({info, stream.path});
@@ -91,8 +92,9 @@ base::Result<void> DiskBatch::stage(const BlobInfo& info, std::string_view bytes
 }
 
 base::Result<BlobInfo> DiskBatch::adopt(int fd, const std::filesystem::path& path) {
-  struct stat st {};
-  if (::fstat(fd, &st) != 0) return base::fail(base::errno_error(errno, fmt::format("cannot look at {}", path.string())));
+  struct stat st{};
+  if (::fstat(fd, &st) != 0)
+    return base::fail(base::errno_error(errno, fmt::format("cannot look at {}", path.string())));
   if (!S_ISREG(st.st_mode)) return base::fail(base::Code::invalid, "{} is not a plain file", path.string());
   auto identity = FileIdentity::of(st);
   ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);  // a hint: the disk works while we hash; commit() makes sure
@@ -112,7 +114,7 @@ base::Result<BlobInfo> DiskBatch::adopt(int fd, const std::filesystem::path& pat
 base::Result<void> DiskBatch::stage_link(const BlobInfo& info, int fd, const FileIdentity& hashed) {
   auto path = store_.temporary_path();
   LATHE_TRY_VOID(store_.files().link(fd, path));
-  struct stat st {};
+  struct stat st{};
   bool same = ::fstat(fd, &st) == 0 && FileIdentity::of(st) == hashed;
   if (!same || ::fchmod(fd, kBlobMode) != 0 || ::futimens(fd, nullptr) != 0) {
     (void)store_.files().remove(path);

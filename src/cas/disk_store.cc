@@ -45,9 +45,11 @@ base::Result<std::unique_ptr<DiskStore>> DiskStore::open(const std::filesystem::
 }
 
 base::Result<void> DiskStore::prepare_folders() {
-  for (const auto& folder : {layout_.root(), layout_.blobs(), layout_.temporary(), layout_.partial(), layout_.damaged()})
+  for (const auto& folder :
+       {layout_.root(), layout_.blobs(), layout_.temporary(), layout_.partial(), layout_.damaged()})
     LATHE_TRY_VOID(files_.make_directory(folder, 0755));
-  for (int i = 0; i < 256; ++i) LATHE_TRY_VOID(files_.make_directory(fmt::format("{}/{:02x}", layout_.blobs(), i), 0755));
+  for (int i = 0; i < 256; ++i)
+    LATHE_TRY_VOID(files_.make_directory(fmt::format("{}/{:02x}", layout_.blobs(), i), 0755));
   LATHE_TRY(auto leftovers, list_folder(layout_.temporary()));
   for (const auto& name : leftovers) LATHE_TRY_VOID(files_.remove(layout_.temporary() + "/" + name));
   // A process killed between rename and sync left names that a power cut could still take: from here on they are safe.
@@ -61,7 +63,7 @@ std::unique_ptr<Batch> DiskStore::begin_batch() { return std::make_unique<DiskBa
 bool DiskStore::find_and_renew(const base::Digest& digest, std::uint64_t& size) {
   auto path = layout_.blob(digest);
   std::lock_guard lock(lease_lock(digest));
-  struct stat st {};
+  struct stat st{};
   if (::stat(path.c_str(), &st) != 0) return false;
   size = static_cast<std::uint64_t>(st.st_size);
   timespec now{};
@@ -85,7 +87,7 @@ base::Result<BlobFile> DiskStore::open(const base::Digest& digest) {
   if (fd < 0 && errno == ENOENT) return no_blob(digest);
   if (fd < 0) return base::fail(base::errno_error(errno, fmt::format("cannot open the blob {}", digest.hex())));
   BlobFile unsized(fd, 0);
-  struct stat st {};
+  struct stat st{};
   if (::fstat(fd, &st) != 0) return base::fail(base::errno_error(errno, "cannot look at a blob"));
   BlobFile file(unsized.release(), static_cast<std::uint64_t>(st.st_size));
   if (auto identity = FileIdentity::of(st); !verified_.contains(digest, identity)) {
@@ -115,10 +117,12 @@ base::Result<std::string> DiskStore::read(const base::Digest& digest, std::uint6
   int fd = ::open(layout_.blob(digest).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return no_blob(digest);
   BlobFile file(fd, 0);
-  struct stat st {};
+  struct stat st{};
   if (::fstat(fd, &st) != 0) return base::fail(base::errno_error(errno, "cannot look at a blob"));
   auto size = static_cast<std::uint64_t>(st.st_size);
-  if (size > limit) return base::fail(base::Code::too_large, "the blob {} has {} bytes; at most {} can be read at once", digest.hex(), size, limit);
+  if (size > limit)
+    return base::fail(base::Code::too_large, "the blob {} has {} bytes; at most {} can be read at once", digest.hex(),
+                      size, limit);
   std::string bytes;
   bytes.reserve(size);
   LATHE_TRY_VOID(read_pieces(fd, size, [&](std::string_view piece) { bytes += piece; }));
@@ -133,7 +137,7 @@ base::Result<std::uint64_t> DiskStore::verify(const base::Digest& digest) {
   int fd = ::open(layout_.blob(digest).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return no_blob(digest);
   BlobFile file(fd, 0);
-  struct stat st {};
+  struct stat st{};
   if (::fstat(fd, &st) != 0) return base::fail(base::errno_error(errno, "cannot look at a blob"));
   auto size = static_cast<std::uint64_t>(st.st_size);
   LATHE_TRY_VOID(verify_open(digest, fd, size));
@@ -161,7 +165,7 @@ base::Result<ChunkIndex> DiskStore::chunk_index(const base::Digest& digest) {
 base::Result<bool> DiskStore::remove_if_unleased(const base::Digest& digest, base::UtcTime expired_before) {
   auto path = layout_.blob(digest);
   std::lock_guard lock(lease_lock(digest));
-  struct stat st {};
+  struct stat st{};
   if (committer_.is_being_placed(digest) || ::stat(path.c_str(), &st) != 0) return false;
   if (FileIdentity::of(st).modified_ns / 1000 >= expired_before.micros) return false;
   ++removals_;
@@ -176,7 +180,7 @@ base::Result<void> DiskStore::for_each_blob(const std::function<base::Result<voi
     LATHE_TRY(auto names, list_folder(layout_.blobs() + "/" + folder));
     for (const auto& name : names) {
       auto digest = digest_of(folder, name);
-      struct stat st {};
+      struct stat st{};
       if (!digest || ::stat(layout_.blob(*digest).c_str(), &st) != 0) continue;
       auto identity = FileIdentity::of(st);
       LATHE_TRY_VOID(visit({{*digest, identity.size}, {identity.modified_ns / 1000}}));
@@ -194,7 +198,7 @@ base::Result<StoreStats> DiskStore::stats() const {
   }));
   LATHE_TRY(auto partials, list_folder(layout_.partial()));
   for (const auto& name : partials) {
-    struct stat st {};
+    struct stat st{};
     if (::stat((layout_.partial() + "/" + name).c_str(), &st) != 0) continue;
     ++stats.partial_uploads;
     stats.partial_bytes += static_cast<std::uint64_t>(st.st_size);

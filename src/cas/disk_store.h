@@ -1,9 +1,10 @@
 // DiskStore: the BlobStore on a folder (docs/formats/store.md). One process at a time may have the folder open (the
 // server's state lock sees to it); inside it everything is thread-safe and blocking.
 //
-// What is visible is durable: opening syncs what an earlier process left, a commit hides its blobs until they are on disk.
-// No wrong bytes are served: open() hashes each blob the first time in this process, read() every time; a blob that does
-// not match its name is moved to damaged/ and reported as Error(corrupt), so that the next upload of it heals the store.
+// What is visible is durable: opening syncs what an earlier process left, a commit hides its blobs until they are on
+// disk. No wrong bytes are served: open() hashes each blob the first time in this process, read() every time; a blob
+// that does not match its name is moved to damaged/ and reported as Error(corrupt), so that the next upload of it heals
+// the store.
 #pragma once
 
 #include <array>

@@ -63,7 +63,8 @@ TEST_F(DiskStoreTest, AStreamLargerThanTheBufferIsTheSameBlob) {
   std::string large(3'000'001, 'q');
   auto batch = store_->begin_batch();
   ASSERT_TRUE(batch->begin(base::sha256(large)));
-  for (std::size_t i = 0; i < large.size(); i += 70'000) ASSERT_TRUE(batch->write(std::string_view(large).substr(i, 70'000)));
+  for (std::size_t i = 0; i < large.size(); i += 70'000)
+    ASSERT_TRUE(batch->write(std::string_view(large).substr(i, 70'000)));
   EXPECT_EQ(batch->finish().value().size, large.size());
   ASSERT_TRUE(batch->commit());
   EXPECT_EQ(store_->read(base::sha256(large), 1 << 22).value(), large);
@@ -212,13 +213,19 @@ class GatedFiles final : public sys::FileSystem {
     return real_.sync_file(path);
   }
   base::Result<sys::File> create(const std::string& path, mode_t mode) override { return real_.create(path, mode); }
-  base::Result<sys::File> open_or_create(const std::string& path, mode_t mode) override { return real_.open_or_create(path, mode); }
-  base::Result<void> write(const sys::File& f, std::string_view bytes, std::uint64_t at) override { return real_.write(f, bytes, at); }
+  base::Result<sys::File> open_or_create(const std::string& path, mode_t mode) override {
+    return real_.open_or_create(path, mode);
+  }
+  base::Result<void> write(const sys::File& f, std::string_view bytes, std::uint64_t at) override {
+    return real_.write(f, bytes, at);
+  }
   base::Result<void> truncate(const sys::File& file, std::uint64_t size) override { return real_.truncate(file, size); }
   base::Result<void> link(int fd, const std::string& to) override { return real_.link(fd, to); }
   base::Result<void> rename(const std::string& from, const std::string& to) override { return real_.rename(from, to); }
   base::Result<void> remove(const std::string& path) override { return real_.remove(path); }
-  base::Result<void> make_directory(const std::string& path, mode_t mode) override { return real_.make_directory(path, mode); }
+  base::Result<void> make_directory(const std::string& path, mode_t mode) override {
+    return real_.make_directory(path, mode);
+  }
   base::Result<void> sync_directory(const std::string& path) override { return real_.sync_directory(path); }
   base::Result<void> sync_everything(const std::string& path) override { return real_.sync_everything(path); }
 
@@ -233,9 +240,11 @@ TEST(DiskStoreCommit, CommitsThatWaitTogetherShareOneRound) {
   auto store = DiskStore::open(folder.path(), files).value();
   constexpr std::size_t kThreads = 9;
   std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { put_one(*store, fmt::format("blob {}", t)); });
+  for (std::size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] { put_one(*store, fmt::format("blob {}", t)); });
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (store->committer().waiting() < kThreads - 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  while (store->committer().waiting() < kThreads - 1 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   files.gate.set_value();
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(store->committer().rounds(), 2u) << "the first alone, the others together";

@@ -19,10 +19,12 @@ base::Result<sys::File> lock_gc(const StoreLayout& layout, int operation, std::s
   if (!lock) return base::fail(base::errno_error(errno, "cannot open the collection lock"));
   if (::flock(lock.fd(), operation | LOCK_NB) == 0) return lock;
   if (errno != EWOULDBLOCK) return base::fail(base::errno_error(errno, "cannot take the collection lock"));
-  return base::fail(base::Error(base::Code::conflict, fmt::format("{} is going on in this store", held_by)).hint("try again when it is over"));
+  return base::fail(base::Error(base::Code::conflict, fmt::format("{} is going on in this store", held_by))
+                        .hint("try again when it is over"));
 }
 
-// What is reachable. A manifest met several times is expanded once; its entries count once for each file that names them.
+// What is reachable. A manifest met several times is expanded once; its entries count once for each file that names
+// them.
 base::Result<void> mark(DiskStore& store, const RootVisitor& roots, GcReport& report) {
   std::vector<base::Digest> trees;
   std::unordered_map<base::Digest, bool> expanded;
@@ -33,8 +35,11 @@ base::Result<void> mark(DiskStore& store, const RootVisitor& roots, GcReport& re
   for (const auto& digest : trees) {
     auto bytes = store.read(digest, kMaxManifest);
     if (!bytes && bytes.error().code() == base::Code::not_found)
-      return base::fail(base::Error(base::Code::corrupt, fmt::format("the manifest {} is referenced but not in the store; nothing was removed", digest.hex()))
-                            .hint("upload it again, restore it from a backup, or delete what refers to it"));
+      return base::fail(
+          base::Error(
+              base::Code::corrupt,
+              fmt::format("the manifest {} is referenced but not in the store; nothing was removed", digest.hex()))
+              .hint("upload it again, restore it from a backup, or delete what refers to it"));
     if (!bytes) return base::fail(std::move(bytes).error().during("collecting garbage; nothing was removed"));
     LATHE_TRY(auto tree, decode_tree(*bytes));
     for (const auto& entry : tree.entries)
@@ -64,7 +69,7 @@ base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, bool dr
   }));
   if (seen == report.references.size()) return {};
   for (const auto& [digest, count] : report.references)
-    if (struct stat st {}; ::stat(store.layout().blob(digest).c_str(), &st) != 0) report.missing.push_back(digest);
+    if (struct stat st{}; ::stat(store.layout().blob(digest).c_str(), &st) != 0) report.missing.push_back(digest);
   std::ranges::sort(report.missing);
   return {};
 }
@@ -73,7 +78,7 @@ base::Result<void> sweep_partials(DiskStore& store, base::UtcTime expired_before
   LATHE_TRY(auto names, list_folder(store.layout().partial()));
   for (const auto& name : names) {
     auto path = store.layout().partial() + "/" + name;
-    struct stat st {};
+    struct stat st{};
     if (::stat(path.c_str(), &st) != 0) continue;
     auto identity = FileIdentity::of(st);
     if (identity.modified_ns / 1000 >= expired_before.micros) continue;

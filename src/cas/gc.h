@@ -1,8 +1,8 @@
-// Garbage collection by mark and sweep. A blob stays when a root reaches it or its lease has not run out; all others are
-// removed. Safe at any interruption: a removal needs no other to be right, and nothing reachable is ever touched.
+// Garbage collection by mark and sweep. A blob stays when a root reaches it or its lease has not run out; all others
+// are removed. Safe at any interruption: a removal needs no other to be right, and nothing reachable is ever touched.
 //
-// The rule for whoever writes references: find() each blob first, then store the reference, within the lease. The lease is
-// checked again at the moment of removal, so a collection that began earlier cannot take it away.
+// The rule for whoever writes references: find() each blob first, then store the reference, within the lease. The lease
+// is checked again at the moment of removal, so a collection that began earlier cannot take it away.
 #pragma once
 
 #include <chrono>
@@ -27,12 +27,12 @@ struct GcOptions {
 };
 
 struct GcReport {
-  std::uint64_t blobs = 0, bytes = 0;                  // in the store when it was swept
+  std::uint64_t blobs = 0, bytes = 0;  // in the store when it was swept
   std::uint64_t reachable_blobs = 0, reachable_bytes = 0;
   std::uint64_t leased_blobs = 0, leased_bytes = 0;    // unreachable, kept for their lease
   std::uint64_t removed_blobs = 0, removed_bytes = 0;  // in a dry run: would be
   std::uint64_t removed_partials = 0, removed_partial_bytes = 0;
-  std::vector<base::Digest> missing;                   // referenced, but not in the store
+  std::vector<base::Digest> missing;  // referenced, but not in the store
   // How often each reachable blob is referenced, by roots and by the manifests they reach.
   std::unordered_map<base::Digest, std::uint32_t> references;
 };

@@ -30,16 +30,16 @@ class GcTest : public ::testing::Test {
     return digest;
   }
   static base::UtcTime now() {
-    return {std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count()};
+    return {std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+                .count()};
   }
   base::Result<GcReport> collect(bool dry_run = false) {
-    return collect_garbage(
-        *store_,
-        [this](const auto& visit) -> base::Result<void> {
-          for (const auto& root : roots_) visit(root);
-          return {};
-        },
-        {.now = now(), .dry_run = dry_run});
+    return collect_garbage(*store_,
+                           [this](const auto& visit) -> base::Result<void> {
+                             for (const auto& root : roots_) visit(root);
+                             return {};
+                           },
+                           {.now = now(), .dry_run = dry_run});
   }
   // Not find(): that would renew the lease.
   bool exists(const base::Digest& digest) const { return std::filesystem::exists(store_->layout().blob(digest)); }
@@ -75,13 +75,13 @@ TEST_F(GcTest, ADryRunSaysTheSameAndRemovesNothing) {
 
 TEST_F(GcTest, ALeaseRenewedAfterTheMarkStillProtects) {
   auto promised = put_old("promised");
-  auto report = collect_garbage(
-      *store_,
-      [&](const auto&) -> base::Result<void> {
-        EXPECT_TRUE(store_->find(promised));  // a client is told "present" while the roots are read
-        return {};
-      },
-      {.now = now()});
+  auto report =
+      collect_garbage(*store_,
+                      [&](const auto&) -> base::Result<void> {
+                        EXPECT_TRUE(store_->find(promised));  // a client is told "present" while the roots are read
+                        return {};
+                      },
+                      {.now = now()});
   EXPECT_EQ(report.value().removed_blobs, 0u);
   EXPECT_TRUE(exists(promised));
 }

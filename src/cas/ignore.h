@@ -1,7 +1,7 @@
-// Ignore rules with git's syntax and meaning: comments, escapes, negation, `**`, anchoring, folder-only patterns, classes.
-// IgnoreFile is one parsed file; IgnoreRules is the stack of those from the root down to the folder being walked, where the
-// deepest file speaks first and, inside a file, the last pattern. A folder that is ignored is not entered, so nothing below
-// it can be taken back, as in git. Not thread-safe; values otherwise.
+// Ignore rules with git's syntax and meaning: comments, escapes, negation, `**`, anchoring, folder-only patterns,
+// classes. IgnoreFile is one parsed file; IgnoreRules is the stack of those from the root down to the folder being
+// walked, where the deepest file speaks first and, inside a file, the last pattern. A folder that is ignored is not
+// entered, so nothing below it can be taken back, as in git. Not thread-safe; values otherwise.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,8 @@ class IgnoreFile {
   struct Pattern {
     bool negated = false;
     bool folders_only = false;
-    bool by_name = false;  // no slash: compared with the last part at any depth
-    std::string prefix;    // leading text without wildcards, compared byte by byte
+    bool by_name = false;              // no slash: compared with the last part at any depth
+    std::string prefix;                // leading text without wildcards, compared byte by byte
     std::optional<Wildcard> wildcard;  // the rest; nothing when prefix is all
   };
   static std::optional<Pattern> parse(std::string_view line);

@@ -23,7 +23,11 @@ TEST(Ignore, CommentsBlankLinesAndLineEndings) {
   EXPECT_FALSE(ignored("#a", "#a"));
   EXPECT_TRUE(ignored("\\#a", "#a"));
   EXPECT_TRUE(ignored("a\r\nb\r\n", "a"));
-  EXPECT_TRUE(ignored("\xef\xbb\xbf" "a", "a")) << "a byte order mark is skipped";
+  EXPECT_TRUE(
+      ignored("\xef\xbb\xbf"
+              "a",
+              "a"))
+      << "a byte order mark is skipped";
   EXPECT_TRUE(ignored("a", "a")) << "the last line needs no newline";
 }
 
@@ -132,7 +136,8 @@ class RandomTree {
  private:
   std::size_t pick(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
   std::string name() {
-    static const std::vector<std::string> names = {"a", "b", "ab", "abc", "a.o", "b.o", "x-y", "[a]", "a b", "c\\d", "*", "A1", "ba", "!a", "#b", "a "};
+    static const std::vector<std::string> names = {"a",   "b",    "ab", "abc", "a.o", "b.o", "x-y", "[a]",
+                                                   "a b", "c\\d", "*",  "A1",  "ba",  "!a",  "#b",  "a "};
     return names[pick(names.size())];
   }
   void grow(const std::string& folder, int depth) {
@@ -149,9 +154,45 @@ class RandomTree {
     }
   }
   std::string piece() {
-    static const std::vector<std::string> pieces = {"a", "b", "ab", "abc", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[[:alpha:]-z]",
-                                                    "[[:space:]]", "[]a]", "[a", "\\*", "\\", "\\a", ".o", "*.o", "a*", "*b", "x-y", "***", "[[a]", "[!]a]",
-                                                    " ", "\\ ", "[a\\]]", "[[:bad:]]", "A", "1", "[A-Z]", "-", "c\\\\d", "[+--]", "[a-]", "\\["};
+    static const std::vector<std::string> pieces = {"a",
+                                                    "b",
+                                                    "ab",
+                                                    "abc",
+                                                    "*",
+                                                    "**",
+                                                    "?",
+                                                    "[ab]",
+                                                    "[!a]",
+                                                    "[^b]",
+                                                    "[a-c]",
+                                                    "[[:alpha:]]",
+                                                    "[[:alpha:]-z]",
+                                                    "[[:space:]]",
+                                                    "[]a]",
+                                                    "[a",
+                                                    "\\*",
+                                                    "\\",
+                                                    "\\a",
+                                                    ".o",
+                                                    "*.o",
+                                                    "a*",
+                                                    "*b",
+                                                    "x-y",
+                                                    "***",
+                                                    "[[a]",
+                                                    "[!]a]",
+                                                    " ",
+                                                    "\\ ",
+                                                    "[a\\]]",
+                                                    "[[:bad:]]",
+                                                    "A",
+                                                    "1",
+                                                    "[A-Z]",
+                                                    "-",
+                                                    "c\\\\d",
+                                                    "[+--]",
+                                                    "[a-]",
+                                                    "\\["};
     return pieces[pick(pieces.size())];
   }
   std::string pattern() {
@@ -186,12 +227,14 @@ std::set<std::string> ignored_by_us(const RandomTree& tree) {
   all.insert(tree.folders().begin(), tree.folders().end());
   for (const auto& path : all) {
     IgnoreRules rules;
-    if (auto root = tree.ignore_files().find(""); root != tree.ignore_files().end()) rules.push("", IgnoreFile(root->second));
+    if (auto root = tree.ignore_files().find(""); root != tree.ignore_files().end())
+      rules.push("", IgnoreFile(root->second));
     bool gone = false;
     for (auto slash = path.find('/'); slash != std::string::npos && !gone; slash = path.find('/', slash + 1)) {
       auto folder = path.substr(0, slash);
       gone = rules.ignores(folder, true);
-      if (auto file = tree.ignore_files().find(folder); file != tree.ignore_files().end()) rules.push(folder, IgnoreFile(file->second));
+      if (auto file = tree.ignore_files().find(folder); file != tree.ignore_files().end())
+        rules.push(folder, IgnoreFile(file->second));
     }
     if (gone || rules.ignores(path, tree.folders().contains(path))) out.insert(path);
   }
@@ -238,7 +281,8 @@ TEST(IgnoreAgainstGit, AgreesOnRandomTreesAndPatterns) {
     for (const auto& [at, text] : tree.ignore_files()) files += fmt::format("--- {}/.gitignore\n{}", at, text);
     ASSERT_EQ(ours, theirs) << "replay with LATHE_TEST_SEED=" << seed << "\n" << files;
   }
-  EXPECT_TRUE(given != nullptr || (ignored > asked / 20 && ignored < asked * 19 / 20)) << "the cases say too little: " << ignored << " of " << asked;
+  EXPECT_TRUE(given != nullptr || (ignored > asked / 20 && ignored < asked * 19 / 20))
+      << "the cases say too little: " << ignored << " of " << asked;
 }
 
 }  // namespace

@@ -15,7 +15,9 @@
 namespace lathe::cas {
 namespace {
 
-std::string_view folder_of(std::string_view path) { return path.substr(0, std::max<std::size_t>(path.rfind('/') + 1, 1) - 1); }
+std::string_view folder_of(std::string_view path) {
+  return path.substr(0, std::max<std::size_t>(path.rfind('/') + 1, 1) - 1);
+}
 std::string name_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 std::unexpected<base::Error> cannot_make(std::string_view path) {
@@ -76,7 +78,8 @@ base::Result<int> TreeWriter::parent_of(std::string_view path) {
 base::Result<sys::File> TreeWriter::create_file(const TreeEntry& entry) {
   LATHE_TRY(int parent, parent_of(entry.path));
   mode_t mode = entry.executable ? 0777 : 0666;  // as the umask leaves it, like any file the user makes
-  sys::File file(::openat(parent, name_of(entry.path).c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  sys::File file(
+      ::openat(parent, name_of(entry.path).c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!file) return cannot_make(entry.path);
   return file;
 }
@@ -95,7 +98,9 @@ base::Result<void> TreeWriter::begin(std::optional<base::Digest> expected) {
 
 base::Result<void> TreeWriter::write(std::string_view bytes) {
   const auto& entry = tree_.entries[current_.front()];
-  if (bytes.size() > entry.size - written_) return base::fail(base::Code::corrupt, "more bytes came for '{}' than its tree announces", base::printable(entry.path));
+  if (bytes.size() > entry.size - written_)
+    return base::fail(base::Code::corrupt, "more bytes came for '{}' than its tree announces",
+                      base::printable(entry.path));
   hash_.update(bytes);
   LATHE_TRY_VOID(sys::linux_file_system().write(file_, bytes, written_));
   written_ += bytes.size();
@@ -106,7 +111,8 @@ base::Result<BlobInfo> TreeWriter::finish() {
   const auto& entry = tree_.entries[current_.front()];
   BlobInfo info{hash_.finish(), written_};
   if (info.digest != entry.digest || info.size != entry.size)
-    return base::fail(base::Code::corrupt, "the bytes that came for '{}' are not those of its tree", base::printable(entry.path));
+    return base::fail(base::Code::corrupt, "the bytes that came for '{}' are not those of its tree",
+                      base::printable(entry.path));
   for (std::size_t i = 1; i < current_.size(); ++i) LATHE_TRY_VOID(copy_to(tree_.entries[current_[i]], file_));
   file_.reset();
   current_.clear();
@@ -114,7 +120,8 @@ base::Result<BlobInfo> TreeWriter::finish() {
 }
 
 base::Result<void> TreeWriter::copy_to(const TreeEntry& entry, const sys::File& from) {
-  if (entry.size != written_) return base::fail(base::Code::corrupt, "'{}' has another size than its blob", base::printable(entry.path));
+  if (entry.size != written_)
+    return base::fail(base::Code::corrupt, "'{}' has another size than its blob", base::printable(entry.path));
   LATHE_TRY(auto to, create_file(entry));
   off_t in = 0, out = 0;
   while (static_cast<std::uint64_t>(in) < written_) {
@@ -126,11 +133,13 @@ base::Result<void> TreeWriter::copy_to(const TreeEntry& entry, const sys::File& 
 }
 
 base::Result<void> TreeWriter::complete() {
-  if (!pending_.empty() || !current_.empty()) return base::fail(base::Code::corrupt, "{} blobs of the tree did not come", pending_.size());
+  if (!pending_.empty() || !current_.empty())
+    return base::fail(base::Code::corrupt, "{} blobs of the tree did not come", pending_.size());
   for (const auto& entry : tree_.entries) {
     if (entry.link_target.empty()) continue;
     LATHE_TRY(int parent, parent_of(entry.path));
-    if (::symlinkat(entry.link_target.c_str(), parent, name_of(entry.path).c_str()) != 0) return cannot_make(entry.path);
+    if (::symlinkat(entry.link_target.c_str(), parent, name_of(entry.path).c_str()) != 0)
+      return cannot_make(entry.path);
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Writing a Tree into a folder: private copies with their exec bits and links. Every byte is checked against its digest, and
-// no manifest, however hostile, makes it write outside the folder or more bytes than it announced.
+// Writing a Tree into a folder: private copies with their exec bits and links. Every byte is checked against its
+// digest, and no manifest, however hostile, makes it write outside the folder or more bytes than it announced.
 // TreeWriter takes the blobs as a stream in any order (a pack from the server); materialize() pulls them from a source.
 // Not thread-safe. After an error the folder is half written: remove it.
 #pragma once

@@ -15,7 +15,11 @@ using testing::Folder;
 using testing::read_file;
 
 TreeEntry file(std::string path, std::string_view bytes, bool executable = false) {
-  return {.path = std::move(path), .digest = base::sha256(bytes), .size = bytes.size(), .executable = executable, .link_target = {}};
+  return {.path = std::move(path),
+          .digest = base::sha256(bytes),
+          .size = bytes.size(),
+          .executable = executable,
+          .link_target = {}};
 }
 TreeEntry link(std::string path, std::string target) {
   return {.path = std::move(path), .digest = {}, .size = 0, .executable = false, .link_target = std::move(target)};
@@ -30,12 +34,17 @@ base::Result<void> send(TreeWriter& writer, std::string_view bytes) {
 
 TEST(TreeWriter, TakesBlobsInAnyOrderAndCopiesEqualFiles) {
   Folder folder;
-  auto writer = TreeWriter::create({{file("a/x", "one"), file("b/c/y", "one", true), file("z", "two"), link("zz", "a/x")}}, folder.path()).value();
+  auto writer =
+      TreeWriter::create({{file("a/x", "one"), file("b/c/y", "one", true), file("z", "two"), link("zz", "a/x")}},
+                         folder.path())
+          .value();
   EXPECT_EQ(writer->wanted().size(), 2u);
   ASSERT_TRUE(send(*writer, "two"));
   ASSERT_TRUE(send(*writer, "one"));
   ASSERT_TRUE(writer->complete());
-  EXPECT_EQ(read_file(folder / "a/x") + read_file(folder / "b/c/y") + read_file(folder / "z") + read_file(folder / "zz"), "oneonetwoone");
+  EXPECT_EQ(
+      read_file(folder / "a/x") + read_file(folder / "b/c/y") + read_file(folder / "z") + read_file(folder / "zz"),
+      "oneonetwoone");
   EXPECT_NE(fs::status(folder / "b/c/y").permissions() & fs::perms::owner_exec, fs::perms::none);
   EXPECT_EQ(fs::status(folder / "a/x").permissions() & fs::perms::owner_exec, fs::perms::none);
   EXPECT_FALSE(fs::equivalent(folder / "a/x", folder / "b/c/y"));
@@ -63,8 +72,9 @@ TEST(TreeWriter, RefusesForeignWrongAndTooManyBytes) {
 
 TEST(TreeWriter, HostileTreesAreRefusedBeforeAnythingIsWritten) {
   Folder folder;
-  for (const Tree& bad : {Tree{{file("../x", "1")}}, Tree{{file("/x", "1")}}, Tree{{file("a", "1"), file("a/b", "1")}},
-                          Tree{{link("a", "/etc"), file("a/passwd", "1")}}, Tree{{link("a", "..")}}, Tree{{file("a/./b", "1")}}})
+  for (const Tree& bad :
+       {Tree{{file("../x", "1")}}, Tree{{file("/x", "1")}}, Tree{{file("a", "1"), file("a/b", "1")}},
+        Tree{{link("a", "/etc"), file("a/passwd", "1")}}, Tree{{link("a", "..")}}, Tree{{file("a/./b", "1")}}})
     EXPECT_FALSE(TreeWriter::create(bad, folder.path())) << bad.entries[0].path;
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }

@@ -45,7 +45,8 @@ base::Result<void> PackDecoder::take_header() {
     ended_ = true;
     return {};
   }
-  if (summary_.blobs == limits_.blobs) return base::fail(base::Code::too_large, "a pack stream has more than {} blobs", limits_.blobs);
+  if (summary_.blobs == limits_.blobs)
+    return base::fail(base::Code::too_large, "a pack stream has more than {} blobs", limits_.blobs);
   if (size > limits_.blob_bytes) return base::fail(base::Code::too_large, "a blob of {} bytes is too large", size);
   LATHE_TRY_VOID(sink_.begin(digest));
   in_body_ = true;
@@ -82,7 +83,8 @@ base::Result<void> PackEncoder::start_next() {
   const auto& blob = blobs_[next_++];
   LATHE_TRY(auto file, opener_(blob));
   if (file.size() != blob.size)
-    return base::fail(base::Code::corrupt, "the blob {} has {} bytes, not {}", blob.digest.hex(), file.size(), blob.size);
+    return base::fail(base::Code::corrupt, "the blob {} has {} bytes, not {}", blob.digest.hex(), file.size(),
+                      blob.size);
   file_.emplace(std::move(file));
   position_ = 0;
   encode_header(header_, blob.digest, blob.size);

@@ -51,7 +51,8 @@ using BlobOpener = std::function<base::Result<BlobFile>(const BlobInfo&)>;
 class PackEncoder {
  public:
   PackEncoder(std::vector<BlobInfo> blobs, BlobOpener opener) : blobs_(std::move(blobs)), opener_(std::move(opener)) {}
-  // Fills `out` as far as it goes; 0 when the stream is complete. A blob whose size is not as announced is Error(corrupt).
+  // Fills `out` as far as it goes; 0 when the stream is complete. A blob whose size is not as announced is
+  // Error(corrupt).
   base::Result<std::size_t> read(std::span<char> out);
   // Length of the whole stream, for Content-Length.
   std::uint64_t total_bytes() const;

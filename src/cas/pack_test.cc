@@ -67,7 +67,8 @@ TEST(Pack, ComesThroughWhateverTheSizesOfItsPieces) {
       auto stream = encode(blobs, out);
       Collected sink;
       PackDecoder decoder(sink);
-      for (std::size_t i = 0; i < stream.size(); i += in) ASSERT_TRUE(decoder.feed(std::string_view(stream).substr(i, in)));
+      for (std::size_t i = 0; i < stream.size(); i += in)
+        ASSERT_TRUE(decoder.feed(std::string_view(stream).substr(i, in)));
       auto summary = decoder.finish().value();
       EXPECT_EQ(sink.blobs, blobs);
       EXPECT_EQ(summary.blobs, 4u);
@@ -131,7 +132,8 @@ TEST(Pack, FillsAStoreFromAnother) {
   while (auto n = encoder.read(buffer).value()) ASSERT_TRUE(decoder.feed({buffer.data(), n}));
   EXPECT_EQ(decoder.finish().value().blobs, 20u);
   ASSERT_TRUE(receiving->commit());
-  for (const auto& info : infos) EXPECT_EQ(target->read(info.digest, 100).value(), source->read(info.digest, 100).value());
+  for (const auto& info : infos)
+    EXPECT_EQ(target->read(info.digest, 100).value(), source->read(info.digest, 100).value());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace lathe::cas {
 
 std::uint64_t PartialUploads::length(const base::Digest& digest) const {
-  struct stat st {};
+  struct stat st{};
   if (::stat(store_.layout().partial(digest).c_str(), &st) != 0) return 0;
   return static_cast<std::uint64_t>(st.st_size);
 }
@@ -17,8 +17,10 @@ base::Result<std::unique_ptr<PartialUploads::Upload>> PartialUploads::open(const
   {
     std::lock_guard lock(mutex_);
     if (!open_.insert(blob.digest).second)
-      return base::fail(base::Error(base::Code::unavailable, fmt::format("the blob {} is being uploaded by another connection", blob.digest.hex()))
-                            .hint("try again in a moment; it may have arrived by then"));
+      return base::fail(
+          base::Error(base::Code::unavailable,
+                      fmt::format("the blob {} is being uploaded by another connection", blob.digest.hex()))
+              .hint("try again in a moment; it may have arrived by then"));
   }
   auto open_file = [&]() -> base::Result<std::unique_ptr<Upload>> {
     LATHE_TRY(auto file, store_.files().open_or_create(store_.layout().partial(blob.digest), 0600));
@@ -47,9 +49,12 @@ PartialUploads::Upload::~Upload() {
 
 base::Result<void> PartialUploads::Upload::append(std::uint64_t offset, std::string_view bytes) {
   if (offset != length_)
-    return base::fail(base::Error(base::Code::conflict, fmt::format("the upload goes on at byte {}, not {}", length_, offset)).field("offset"));
+    return base::fail(
+        base::Error(base::Code::conflict, fmt::format("the upload goes on at byte {}, not {}", length_, offset))
+            .field("offset"));
   if (bytes.size() > blob_.size - length_)
-    return base::fail(base::Code::too_large, "more bytes than the {} announced for the blob {}", blob_.size, blob_.digest.hex());
+    return base::fail(base::Code::too_large, "more bytes than the {} announced for the blob {}", blob_.size,
+                      blob_.digest.hex());
   LATHE_TRY_VOID(owner_.store_.files().write(file_, bytes, length_));
   length_ += bytes.size();
   return {};
@@ -69,7 +74,8 @@ base::Result<BlobInfo> PartialUploads::Upload::complete() {
   if (digest != blob_.digest) {
     length_ = 0;
     LATHE_TRY_VOID(store.files().truncate(file_, 0));
-    return base::fail(base::Error(base::Code::corrupt, fmt::format("the bytes uploaded as {} have the digest {}", blob_.digest.hex(), digest.hex()))
+    return base::fail(base::Error(base::Code::corrupt, fmt::format("the bytes uploaded as {} have the digest {}",
+                                                                   blob_.digest.hex(), digest.hex()))
                           .hint("upload it again from the start"));
   }
   LATHE_TRY_VOID(store.committer().commit({StagedBlob{blob_, path}}));

@@ -1,5 +1,5 @@
-// PartialUploads: large blobs that arrive in pieces, over broken connections and server restarts. The bytes so far lie in
-// partial/<digest>. One Upload at a time per digest; Uploads of different digests are independent. Thread-safe.
+// PartialUploads: large blobs that arrive in pieces, over broken connections and server restarts. The bytes so far lie
+// in partial/<digest>. One Upload at a time per digest; Uploads of different digests are independent. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The store's write paths, cut at every step, in both ways a disk may lose data. After each cut the store is opened again:
-// every acknowledged blob must be there with its bytes, and no visible blob may have wrong ones.
+// The store's write paths, cut at every step, in both ways a disk may lose data. After each cut the store is opened
+// again: every acknowledged blob must be there with its bytes, and no visible blob may have wrong ones.
 #include <gtest/gtest.h>
 
 #include "cas/gc.h"
@@ -78,7 +78,8 @@ TEST(PowerCut, SmallBatchesKeepWhatTheyAcknowledged) {
 TEST(PowerCut, LargeBatchesKeepWhatTheyAcknowledged) {
   std::vector<std::string> many;
   for (int i = 0; i < 12; ++i) many.push_back(fmt::format("blob {}", i));
-  cut_everywhere([&](DiskStore& store, FaultyFileSystem&, Ledger& ledger) { ledger.finished = put_all(store, many, ledger); });
+  cut_everywhere(
+      [&](DiskStore& store, FaultyFileSystem&, Ledger& ledger) { ledger.finished = put_all(store, many, ledger); });
 }
 
 TEST(PowerCut, AnAdoptedFileIsKeptOnceAcknowledged) {
@@ -162,8 +163,8 @@ TEST(PowerCut, AResumedUploadNeverGoesBackBehindItsCheckpoint) {
       ASSERT_TRUE(verify_store(*store).value().damaged.empty());
       if (finished) EXPECT_EQ(store->read(blob.digest, 100).value(), bytes);
       if (store->find(blob.digest)) continue;
-      // The client goes on from what the server says it has, and in the end the blob is right (perhaps after one restart
-      // when the disk kept a length without its bytes).
+      // The client goes on from what the server says it has, and in the end the blob is right (perhaps after one
+      // restart when the disk kept a length without its bytes).
       EXPECT_GE(uploads.length(blob.digest), promised);
       auto upload = uploads.open(blob).value();
       ASSERT_TRUE(upload->append(upload->length(), bytes.substr(upload->length())));
@@ -191,7 +192,8 @@ TEST(PowerCut, ACollectionInterruptedAnywhereKeepsAllThatIsReachableOrLeased) {
           visit({base::sha256(kept[0]), false});
           return {};
         };
-        auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
+        auto now =
+            std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
         auto report = collect_garbage(store, roots, {.now = {now.count()}});
         ledger.finished = report.has_value();
         if (report) EXPECT_EQ(report->removed_blobs, 3u);

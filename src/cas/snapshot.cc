@@ -27,9 +27,10 @@ struct Hashed {
 
 std::unexpected<base::Error> unreadable(const std::string& path, int number) {
   auto code = number == EACCES || number == EPERM ? base::Code::forbidden : base::Code::io;
-  return base::fail(base::Error(code, fmt::format("'{}' cannot be read: {}", base::printable(path), std::strerror(number)))
-                        .hint("make it readable, or list it in the ignore file")
-                        .field("path"));
+  return base::fail(
+      base::Error(code, fmt::format("'{}' cannot be read: {}", base::printable(path), std::strerror(number)))
+          .hint("make it readable, or list it in the ignore file")
+          .field("path"));
 }
 
 // Hashes a file that holds still; one that is written to meanwhile is tried again. Nothing when it is gone.
@@ -38,18 +39,20 @@ base::Result<std::optional<Hashed>> hash_stable(int root_fd, const std::string& 
     sys::File file = open_beneath(root_fd, path, O_RDONLY | O_NONBLOCK);  // a pipe put in its place must not block us
     if (!file && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return std::nullopt;
     if (!file) return unreadable(path, errno);
-    struct stat before {}, after {};
+    struct stat before{}, after{};
     if (::fstat(file.fd(), &before) != 0) return unreadable(path, errno);
     if (!S_ISREG(before.st_mode)) return std::nullopt;
     auto stamp = FileStamp::of(before);
     auto digest = hash_file(file.fd(), stamp.size);
     if (::fstat(file.fd(), &after) != 0) return unreadable(path, errno);
     if (digest && FileStamp::of(after) == stamp) return Hashed{*digest, stamp};
-    if (!digest && digest.error().code() != base::Code::corrupt) return base::fail(std::move(digest).error().during(fmt::format("reading '{}'", base::printable(path))));
+    if (!digest && digest.error().code() != base::Code::corrupt)
+      return base::fail(std::move(digest).error().during(fmt::format("reading '{}'", base::printable(path))));
   }
-  return base::fail(base::Error(base::Code::conflict, fmt::format("'{}' changes while it is read", base::printable(path)))
-                        .hint("wait until nothing writes to it, or list it in the ignore file")
-                        .field("path"));
+  return base::fail(
+      base::Error(base::Code::conflict, fmt::format("'{}' changes while it is read", base::printable(path)))
+          .hint("wait until nothing writes to it, or list it in the ignore file")
+          .field("path"));
 }
 
 std::int64_t file_system_clock() {
@@ -63,12 +66,16 @@ std::int64_t file_system_clock() {
 // The steps of taking one snapshot; lives as long as Snapshot::take().
 class SnapshotTaker {
  public:
-  SnapshotTaker(const SnapshotOptions& options, std::filesystem::path source) : options_(options) { snapshot_.source_ = std::move(source); }
+  SnapshotTaker(const SnapshotOptions& options, std::filesystem::path source) : options_(options) {
+    snapshot_.source_ = std::move(source);
+  }
 
   base::Result<Snapshot> run() {
     snapshot_.root_ = sys::File(::open(snapshot_.source_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!snapshot_.root_)
-      return base::fail(base::errno_error(errno, fmt::format("cannot open the source folder {}", snapshot_.source_.string())).field("source"));
+      return base::fail(
+          base::errno_error(errno, fmt::format("cannot open the source folder {}", snapshot_.source_.string()))
+              .field("source"));
     started_ = file_system_clock();
     {
       std::jthread loading([this] {
@@ -214,12 +221,14 @@ base::Result<BlobFile> Snapshot::open(const BlobInfo& blob) const {
     return memory;
   }
   auto found = first_entry().find(blob.digest);
-  if (found == first_entry().end()) return base::fail(base::Code::not_found, "the snapshot has no blob {}", blob.digest.hex());
+  if (found == first_entry().end())
+    return base::fail(base::Code::not_found, "the snapshot has no blob {}", blob.digest.hex());
   const auto& path = tree_.entries[found->second].path;
   sys::File file = open_beneath(root_.fd(), path, O_RDONLY | O_NONBLOCK);
-  struct stat st {};
+  struct stat st{};
   if (!file || ::fstat(file.fd(), &st) != 0 || FileStamp::of(st) != stamps_[found->second])
-    return base::fail(base::Error(base::Code::conflict, fmt::format("'{}' changed after the snapshot was taken", base::printable(path)))
+    return base::fail(base::Error(base::Code::conflict,
+                                  fmt::format("'{}' changed after the snapshot was taken", base::printable(path)))
                           .hint("submit again when nothing writes to the source folder")
                           .field("path"));
   return BlobFile(file.release(), blob.size);

@@ -1,6 +1,6 @@
-// Snapshot: the source folder of a run as a Tree, with the way to its bytes. Made on the client (CLI, SDK); files are hashed
-// by a few threads, and those that a StatCache knows unchanged are not read. Immutable and thread-safe once taken.
-// Every refusal names the entry and says what to do.
+// Snapshot: the source folder of a run as a Tree, with the way to its bytes. Made on the client (CLI, SDK); files are
+// hashed by a few threads, and those that a StatCache knows unchanged are not read. Immutable and thread-safe once
+// taken. Every refusal names the entry and says what to do.
 #pragma once
 
 #include <filesystem>

@@ -40,13 +40,15 @@ class SnapshotTest : public ::testing::Test {
     EXPECT_FALSE(snapshot);
     return snapshot ? base::Error(base::Code::internal, "not refused") : snapshot.error();
   }
-  static bool earlier(const timespec& a, const timespec& b) { return std::pair(a.tv_sec, a.tv_nsec) < std::pair(b.tv_sec, b.tv_nsec); }
+  static bool earlier(const timespec& a, const timespec& b) {
+    return std::pair(a.tv_sec, a.tv_nsec) < std::pair(b.tv_sec, b.tv_nsec);
+  }
   // So that nothing is younger than the snapshot: the cache trusts it.
   void age_everything() {
     timespec last{}, now{};
     for (const auto& entry : fs::recursive_directory_iterator(source_.path())) {
       testing::set_modified(entry.path(), 1'500'000'000);
-      struct stat st {};
+      struct stat st{};
       ::lstat(entry.path().c_str(), &st);
       last = std::max(last, st.st_ctim, earlier);
     }
@@ -96,7 +98,8 @@ TEST_F(SnapshotTest, AnAmlignoreAtTheRootReplacesAllGitignores) {
   write_file(source_ / "sub/.amlignore", "d\n");
   write_file(source_ / "sub/c", "");
   write_file(source_ / "sub/d", "");
-  EXPECT_EQ(paths(take().value()), (std::vector<std::string>{".amlignore", ".gitignore", "a", "sub/.amlignore", "sub/.gitignore", "sub/c"}));
+  EXPECT_EQ(paths(take().value()),
+            (std::vector<std::string>{".amlignore", ".gitignore", "a", "sub/.amlignore", "sub/.gitignore", "sub/c"}));
 }
 
 TEST_F(SnapshotTest, ALinkThatLeavesIsRefusedByName) {
@@ -181,7 +184,8 @@ TEST_F(SnapshotTest, TooManyEntriesAreRefused) {
 TEST_F(SnapshotTest, ManyFoldersAreFoundInCanonicalOrderUnderTheirRules) {
   write_file(source_ / ".gitignore", "*.tmp\n");
   for (int i = 0; i < 40; ++i)
-    for (const char* name : {"a.txt", "b.tmp", "deep/c.txt"}) write_file(source_ / fmt::format("part{:02}", i) / name, "x");
+    for (const char* name : {"a.txt", "b.tmp", "deep/c.txt"})
+      write_file(source_ / fmt::format("part{:02}", i) / name, "x");
   write_file(source_ / "part07" / ".gitignore", "deep/\n");  // ends with its folder, whoever looked at it
   auto found = paths(take().value());
   EXPECT_TRUE(std::ranges::is_sorted(found));
@@ -195,7 +199,8 @@ TEST_F(SnapshotTest, ManyFoldersAreFoundInCanonicalOrderUnderTheirRules) {
 
 TEST_F(SnapshotTest, OfManyFoldersTheFirstRefusalIsTold) {
   for (int i = 0; i < 40; ++i) write_file(source_ / fmt::format("part{:02}", i) / "file", "x");
-  for (const char* folder : {"part30", "part12", "part39"}) ASSERT_EQ(::mkfifo((source_ / folder / "pipe").c_str(), 0600), 0);
+  for (const char* folder : {"part30", "part12", "part39"})
+    ASSERT_EQ(::mkfifo((source_ / folder / "pipe").c_str(), 0600), 0);
   EXPECT_NE(refusal().message().find("part12/pipe"), std::string::npos);
 }
 
@@ -298,7 +303,8 @@ TEST_F(SnapshotTest, ASwappedFolderNeverLeadsOutside) {
 }
 
 TEST_F(SnapshotTest, GoesThroughAPackIntoAStoreAndOutAgainUnchanged) {
-  for (int i = 0; i < 30; ++i) write_file(source_ / fmt::format("dir{}/file{}", i % 3, i), fmt::format("content {}", i % 10));
+  for (int i = 0; i < 30; ++i)
+    write_file(source_ / fmt::format("dir{}/file{}", i % 3, i), fmt::format("content {}", i % 10));
   write_file(source_ / "empty", "");
   write_file(source_ / "run", "#!");
   fs::permissions(source_ / "run", fs::perms(0755));

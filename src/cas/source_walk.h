@@ -1,7 +1,7 @@
-// Walking a source folder: which files and links belong to its snapshot. Obeys .amlignore files, or .gitignore files where
-// the root has no .amlignore; leaves out .git; reads no file but those. Refuses, naming the entry, what a snapshot cannot
-// hold. Many folders side by side are
-// looked at by a few threads; each holds one descriptor besides the root's, whatever the depth.
+// Walking a source folder: which files and links belong to its snapshot. Obeys .amlignore files, or .gitignore files
+// where the root has no .amlignore; leaves out .git; reads no file but those. Refuses, naming the entry, what a
+// snapshot cannot hold. Many folders side by side are looked at by a few threads; each holds one descriptor besides the
+// root's, whatever the depth.
 #pragma once
 
 #include "cas/stat_cache.h"

@@ -41,10 +41,11 @@ FileStamp FileStamp::of(const struct stat& st) {
 StatCache StatCache::load(const std::filesystem::path& path) {
   StatCache cache;
   sys::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat st {};
+  struct stat st{};
   if (!file || ::fstat(file.fd(), &st) != 0 || !S_ISREG(st.st_mode)) return cache;
   cache.bytes_.reserve(static_cast<std::size_t>(st.st_size));
-  auto whole = read_pieces(file.fd(), static_cast<std::uint64_t>(st.st_size), [&](std::string_view piece) { cache.bytes_ += piece; });
+  auto whole = read_pieces(file.fd(), static_cast<std::uint64_t>(st.st_size),
+                           [&](std::string_view piece) { cache.bytes_ += piece; });
   if (!whole || !cache.parse()) return {};
   return cache;
 }
@@ -102,9 +103,12 @@ base::Result<void> StatCacheWriter::save(const std::filesystem::path& path) {
 
 std::optional<std::filesystem::path> snapshot_cache_path(const std::filesystem::path& source) {
   std::filesystem::path root;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') root = cache;
-  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') root = std::filesystem::path(home) / ".cache";
-  else return std::nullopt;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+    root = cache;
+  else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
+    root = std::filesystem::path(home) / ".cache";
+  else
+    return std::nullopt;
   std::error_code problem;
   auto absolute = std::filesystem::canonical(source, problem);
   if (problem) return std::nullopt;

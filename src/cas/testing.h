@@ -49,7 +49,7 @@ inline void set_modified(const std::filesystem::path& path, std::int64_t seconds
 }
 
 inline std::int64_t modified(const std::filesystem::path& path) {
-  struct stat st {};
+  struct stat st{};
   ::lstat(path.c_str(), &st);
   return st.st_mtim.tv_sec;
 }

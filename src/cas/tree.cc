@@ -17,10 +17,14 @@ constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 50;
 // A tab separates a link from its target and a newline ends an entry, so both are escaped inside names.
 void append_escaped(std::string& out, std::string_view text) {
   for (char c : text) {
-    if (c == '\\') out += "\\\\";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
 }
 
@@ -34,10 +38,14 @@ base::Result<std::string> unescape(std::string_view text) {
       continue;
     }
     char next = ++i < text.size() ? text[i] : '\0';
-    if (next == '\\') out += '\\';
-    else if (next == 't') out += '\t';
-    else if (next == 'n') out += '\n';
-    else return base::fail(base::Code::corrupt, "a tree entry has an unknown escape");
+    if (next == '\\')
+      out += '\\';
+    else if (next == 't')
+      out += '\t';
+    else if (next == 'n')
+      out += '\n';
+    else
+      return base::fail(base::Code::corrupt, "a tree entry has an unknown escape");
   }
   return out;
 }
@@ -81,7 +89,8 @@ base::Result<TreeEntry> decode_line(std::string_view line) {
 base::Result<void> check_order(const Tree& tree) {
   for (std::size_t i = 1; i < tree.entries.size(); ++i)
     if (!(tree.entries[i - 1].path < tree.entries[i].path))
-      return base::fail(base::Code::corrupt, "tree entries are not sorted at '{}'", base::printable(tree.entries[i].path));
+      return base::fail(base::Code::corrupt, "tree entries are not sorted at '{}'",
+                        base::printable(tree.entries[i].path));
   return check_no_file_is_a_folder(tree);
 }
 
@@ -116,7 +125,8 @@ std::string encode_tree(const Tree& tree) {
 }
 
 base::Result<Tree> decode_tree(std::string_view bytes) {
-  if (!bytes.starts_with(kHeader)) return base::fail(base::Code::corrupt, "these bytes are not a tree manifest of version 1");
+  if (!bytes.starts_with(kHeader))
+    return base::fail(base::Code::corrupt, "these bytes are not a tree manifest of version 1");
   bytes.remove_prefix(kHeader.size());
   Tree tree;
   while (!bytes.empty()) {
@@ -136,7 +146,8 @@ base::Result<Tree> decode_tree(std::string_view bytes) {
 
 base::Result<void> check_tree_path(std::string_view path) {
   auto bad = [&](std::string_view why) {
-    return base::fail(base::Error(base::Code::invalid, fmt::format("the path '{}' {}", base::printable(path), why)).field("path"));
+    return base::fail(
+        base::Error(base::Code::invalid, fmt::format("the path '{}' {}", base::printable(path), why)).field("path"));
   };
   if (path.empty()) return bad("is empty");
   if (path.size() > kMaxPath) return bad(fmt::format("is longer than {} bytes", kMaxPath));

@@ -16,7 +16,7 @@ namespace lathe::cas {
 
 struct TreeEntry {
   std::string path;
-  base::Digest digest;      // of a file
+  base::Digest digest;  // of a file
   std::uint64_t size = 0;
   bool executable = false;
   std::string link_target;  // not empty: a symbolic link

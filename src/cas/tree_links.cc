@@ -57,17 +57,19 @@ base::Result<void> check_tree_links(const Tree& tree) {
     if (target.size() > 4095 || target.find('\0') != std::string_view::npos || !base::is_valid_utf8(target))
       return base::fail(base::Code::invalid, "the link '{}' has a target that cannot be kept", base::printable(path));
     if (leaves(links, path, target))
-      return base::fail(base::Error(base::Code::invalid, fmt::format("the symbolic link '{}' points outside the folder, to '{}'",
-                                                                     base::printable(path), base::printable(target)))
-                            .hint("make it a relative link to something inside, or list it in the ignore file")
-                            .field("path"));
+      return base::fail(
+          base::Error(base::Code::invalid, fmt::format("the symbolic link '{}' points outside the folder, to '{}'",
+                                                       base::printable(path), base::printable(target)))
+              .hint("make it a relative link to something inside, or list it in the ignore file")
+              .field("path"));
   }
   return {};
 }
 
 base::Result<void> check_no_file_is_a_folder(const Tree& tree) {
   auto has_file = [&](std::string_view path) {
-    return std::ranges::binary_search(tree.entries, path, std::less<>{}, [](const TreeEntry& e) -> std::string_view { return e.path; });
+    return std::ranges::binary_search(tree.entries, path, std::less<>{},
+                                      [](const TreeEntry& e) -> std::string_view { return e.path; });
   };
   std::string_view checked;  // folder of the entry before: siblings share the answer
   for (const auto& entry : tree.entries) {
@@ -77,7 +79,8 @@ base::Result<void> check_no_file_is_a_folder(const Tree& tree) {
     checked = folder;
     for (auto slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1))
       if (has_file(path.substr(0, slash)))
-        return base::fail(base::Code::corrupt, "'{}' is both a file and a folder in a tree", base::printable(path.substr(0, slash)));
+        return base::fail(base::Code::corrupt, "'{}' is both a file and a folder in a tree",
+                          base::printable(path.substr(0, slash)));
   }
   return {};
 }

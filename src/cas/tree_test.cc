@@ -6,14 +6,19 @@ namespace lathe::cas {
 namespace {
 
 TreeEntry file(std::string path, std::string_view bytes = "x", bool executable = false) {
-  return {.path = std::move(path), .digest = base::sha256(bytes), .size = bytes.size(), .executable = executable, .link_target = {}};
+  return {.path = std::move(path),
+          .digest = base::sha256(bytes),
+          .size = bytes.size(),
+          .executable = executable,
+          .link_target = {}};
 }
 TreeEntry link(std::string path, std::string target) {
   return {.path = std::move(path), .digest = {}, .size = 0, .executable = false, .link_target = std::move(target)};
 }
 
 TEST(Tree, ComesBackFromItsManifest) {
-  Tree tree{{file("a b.py", "print()"), file("bin/run", "#!", true), link("latest", "bin/run"), file("tab\there\\new\nline")}};
+  Tree tree{{file("a b.py", "print()"), file("bin/run", "#!", true), link("latest", "bin/run"),
+             file("tab\there\\new\nline")}};
   EXPECT_EQ(decode_tree(encode_tree(tree)).value(), tree);
   EXPECT_EQ(tree.total_bytes(), 7u + 2 + 1);
 }
@@ -34,16 +39,16 @@ TEST(Tree, AnEmptyFolderHasAManifestToo) {
 TEST(Tree, OnlyTheOneCanonicalFormIsAccepted) {
   const std::string digest = base::sha256("x").hex();
   const std::string head = "lathe-tree 1\n";
-  for (const std::string& bad : {
-           std::string(), std::string("lathe-tree 2\n"), head + "f " + digest + " 1 a",             // cut short
-           head + "f " + digest + " 01 a\n", head + "f " + digest + " -1 a\n",                        // odd sizes
-           head + "f " + digest + " 99999999999999999999 a\n", head + "f " + digest + " 1 \n",        // too large, no path
-           head + "f " + digest.substr(1) + " 1 a\n", head + "q " + digest + " 1 a\n",                // digest, kind
-           head + "f " + digest + " 1 a\\x\n", head + "f " + digest + " 1 a\tb\n",                    // escapes
-           head + "f " + digest + " 1 b\nf " + digest + " 1 a\n",                                     // order
-           head + "f " + digest + " 1 a\nf " + digest + " 1 a\n",                                     // twice
-           head + "f " + digest + " 1 a\nf " + digest + " 1 a.b\nf " + digest + " 1 a/b\n",           // file and folder
-           head + "l a\n", head + "l a\t\n", head + "\n"}) {
+  for (const std::string& bad :
+       {std::string(), std::string("lathe-tree 2\n"), head + "f " + digest + " 1 a",         // cut short
+        head + "f " + digest + " 01 a\n", head + "f " + digest + " -1 a\n",                  // odd sizes
+        head + "f " + digest + " 99999999999999999999 a\n", head + "f " + digest + " 1 \n",  // too large, no path
+        head + "f " + digest.substr(1) + " 1 a\n", head + "q " + digest + " 1 a\n",          // digest, kind
+        head + "f " + digest + " 1 a\\x\n", head + "f " + digest + " 1 a\tb\n",              // escapes
+        head + "f " + digest + " 1 b\nf " + digest + " 1 a\n",                               // order
+        head + "f " + digest + " 1 a\nf " + digest + " 1 a\n",                               // twice
+        head + "f " + digest + " 1 a\nf " + digest + " 1 a.b\nf " + digest + " 1 a/b\n",     // file and folder
+        head + "l a\n", head + "l a\t\n", head + "\n"}) {
     EXPECT_FALSE(decode_tree(bad)) << bad;
   }
 }

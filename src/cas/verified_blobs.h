@@ -1,5 +1,5 @@
-// VerifiedBlobs: which files this process has hashed and found right, so that each is hashed once and not at every open.
-// Bounded, least recently used first out. Thread-safe.
+// VerifiedBlobs: which files this process has hashed and found right, so that each is hashed once and not at every
+// open. Bounded, least recently used first out. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>

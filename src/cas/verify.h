@@ -11,6 +11,7 @@ struct VerifyReport {
 };
 
 // `progress` is called after each blob; false stops early with Error(cancelled).
-base::Result<VerifyReport> verify_store(DiskStore& store, const std::function<bool(const VerifyReport&)>& progress = {});
+base::Result<VerifyReport> verify_store(DiskStore& store,
+                                        const std::function<bool(const VerifyReport&)>& progress = {});
 
 }  // namespace lathe::cas

@@ -32,8 +32,8 @@ constexpr std::array<std::pair<std::string_view, Predicate>, 12> kClasses{{
     {"xdigit", [](int c) { return is_digit(c) || in_range(c, 'a', 'f') || in_range(c, 'A', 'F'); }},
 }};
 
-// Reads "[:name:]" at `at` into `set`; the index after it, `at` when it is no named class, kBroken when the name is unknown
-// or the text ends.
+// Reads "[:name:]" at `at` into `set`; the index after it, `at` when it is no named class, kBroken when the name is
+// unknown or the text ends.
 std::size_t read_named_class(std::string_view pattern, std::size_t at, std::bitset<256>& set) {
   auto close = pattern.find(']', at + 2);
   if (close == std::string_view::npos) return kBroken;
@@ -90,9 +90,16 @@ std::size_t read_class(std::string_view pattern, std::size_t at, std::bitset<256
 Wildcard::Wildcard(std::string_view pattern) {
   for (std::size_t at = 0; at < pattern.size() && !malformed_;) {
     switch (pattern[at]) {
-      case '?': steps_.push_back({Kind::any_one}); ++at; break;
-      case '*': at = add_stars(pattern, at); break;
-      case '[': at = add_class(pattern, at + 1); break;
+      case '?':
+        steps_.push_back({Kind::any_one});
+        ++at;
+        break;
+      case '*':
+        at = add_stars(pattern, at);
+        break;
+      case '[':
+        at = add_class(pattern, at + 1);
+        break;
       case '\\':
         malformed_ = ++at == pattern.size();
         [[fallthrough]];
@@ -128,11 +135,17 @@ std::size_t Wildcard::add_stars(std::string_view pattern, std::size_t at) {
 
 bool Wildcard::accepts(const Step& step, unsigned char byte) const {
   switch (step.kind) {
-    case Kind::literal: return step.byte == byte;
-    case Kind::one_of: return sets_[step.set].test(byte);
-    case Kind::any_one: case Kind::star: return byte != '/';
-    case Kind::deep_star: return true;
-    case Kind::deep_skip: return false;
+    case Kind::literal:
+      return step.byte == byte;
+    case Kind::one_of:
+      return sets_[step.set].test(byte);
+    case Kind::any_one:
+    case Kind::star:
+      return byte != '/';
+    case Kind::deep_star:
+      return true;
+    case Kind::deep_skip:
+      return false;
   }
   return false;
 }
@@ -143,8 +156,10 @@ void Wildcard::enter(std::vector<bool>& states, std::size_t step) const {
     states[step] = true;
     if (step == steps_.size()) return;
     auto kind = steps_[step].kind;
-    if (kind == Kind::deep_skip) enter(states, step + 3);  // past "**" and its slash
-    else if (kind != Kind::star && kind != Kind::deep_star) return;
+    if (kind == Kind::deep_skip)
+      enter(states, step + 3);  // past "**" and its slash
+    else if (kind != Kind::star && kind != Kind::deep_star)
+      return;
   }
 }
 

@@ -54,7 +54,8 @@ base::Result<net::ClientResponse> ApiClient::exchange(const Exchange& exchange) 
   }
 }
 
-base::Result<std::string> ApiClient::send(std::string_view method, std::string_view target, std::string_view json_body) {
+base::Result<std::string> ApiClient::send(std::string_view method, std::string_view target,
+                                          std::string_view json_body) {
   LATHE_TRY(auto response, exchange([&](net::HttpClient& http) { return http.request(method, target, json_body); }));
   return std::move(response.body);
 }

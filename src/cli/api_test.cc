@@ -19,7 +19,8 @@ const RunPlace kRun{.id = "r", .path = "/api/v1/workspaces/w/runs/r", .events = 
 
 TEST(ApiClient, AnErrorOfTheServerKeepsItsCodeAndHint) {
   FakeApi server([](const FakeRequest&) {
-    return FakeApi::json(R"({"code":"conflict","message":"other content","hint":"take another id","field":"id"})", "409 Conflict");
+    return FakeApi::json(R"({"code":"conflict","message":"other content","hint":"take another id","field":"id"})",
+                         "409 Conflict");
   });
   ApiClient api(server.locate());
   auto answer = api.get("/api/v1/server");
@@ -57,7 +58,8 @@ TEST(FollowLog, GoesOnAtTheByteWhereTheConnectionBroke) {
   std::atomic<bool> over = false;
   FakeApi server([&](const FakeRequest& request) -> std::string {
     if (request.target == kRun.path)
-      return FakeApi::json(fmt::format(R"({{"status":"{}","attempt":1,"log":"azureml-logs/70_driver_log.txt"}})", over ? "Completed" : "Running"));
+      return FakeApi::json(fmt::format(R"({{"status":"{}","attempt":1,"log":"azureml-logs/70_driver_log.txt"}})",
+                                       over ? "Completed" : "Running"));
     if (request.target.find("offset=0&") != std::string::npos) return FakeApi::chunked("hello ", false);
     over = true;
     return FakeApi::chunked("world");
@@ -74,7 +76,8 @@ TEST(FollowLog, ShowsTheNextAttemptFromItsBeginning) {
   std::atomic<int> attempt = 1;
   FakeApi server([&](const FakeRequest& request) -> std::string {
     if (request.target == kRun.path)
-      return FakeApi::json(fmt::format(R"({{"status":"{}","attempt":{},"log":"l"}})", attempt == 2 ? "Failed" : "Running", attempt.load()));
+      return FakeApi::json(fmt::format(R"({{"status":"{}","attempt":{},"log":"l"}})",
+                                       attempt == 2 ? "Failed" : "Running", attempt.load()));
     bool second = request.target.find("attempt=2") != std::string::npos;
     attempt = 2;
     return FakeApi::chunked(second ? "second\n" : "first\n");
@@ -165,10 +168,12 @@ TEST(UploadBlobs, WaitsForAnotherConnectionThatSendsTheSameBlob) {
       return FakeApi::json(fmt::format(R"({{"missing":["{}"],"partial":{{"{}":{}}}}})", hex, hex, time));
     }
     ++sent_packs;
-    return FakeApi::json(R"({"code":"unavailable","message":"being uploaded by another connection"})", "503 Service Unavailable");
+    return FakeApi::json(R"({"code":"unavailable","message":"being uploaded by another connection"})",
+                         "503 Service Unavailable");
   });
   ApiClient api(server.locate());
-  auto sent = upload_blobs(api, {{base::sha256(bytes), bytes.size()}}, [&](const cas::BlobInfo&) -> base::Result<cas::BlobFile> { return in_memory(bytes); });
+  auto sent = upload_blobs(api, {{base::sha256(bytes), bytes.size()}},
+                           [&](const cas::BlobInfo&) -> base::Result<cas::BlobFile> { return in_memory(bytes); });
   ASSERT_TRUE(sent) << sent.error().text();
   EXPECT_EQ(sent->sent_blobs, 0u);
   EXPECT_EQ(sent_packs, 30);

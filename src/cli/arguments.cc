@@ -44,8 +44,8 @@ base::Result<std::int64_t> Arguments::number(std::string_view option, std::int64
     auto value = negative ? -static_cast<std::int64_t>(*digits) : static_cast<std::int64_t>(*digits);
     if (value >= least && value <= most) return value;
   }
-  return base::fail(base::Error(base::Code::invalid, fmt::format("--{} wants a whole number from {} to {}, not '{}'", option,
-                                                                 least, most, base::printable(*text)))
+  return base::fail(base::Error(base::Code::invalid, fmt::format("--{} wants a whole number from {} to {}, not '{}'",
+                                                                 option, least, most, base::printable(*text)))
                         .field(std::string(option)));
 }
 
@@ -54,8 +54,9 @@ base::Result<std::vector<std::pair<std::string, std::string>>> Arguments::pairs(
   for (const auto& text : all(option)) {
     auto equals = text.find('=');
     if (equals == 0 || equals == text.npos)
-      return base::fail(base::Error(base::Code::invalid, fmt::format("--{} wants KEY=VALUE, not '{}'", option, base::printable(text)))
-                            .field(std::string(option)));
+      return base::fail(
+          base::Error(base::Code::invalid, fmt::format("--{} wants KEY=VALUE, not '{}'", option, base::printable(text)))
+              .field(std::string(option)));
     out.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return out;

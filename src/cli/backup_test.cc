@@ -25,12 +25,15 @@ class BackupTest : public ::testing::Test {
     auto run = db::make_run("r1");
     run.spec.snapshot = base::sha256(manifest_);
     auto stored = db::add_run(connection, run);
-    std::vector<db::artifacts::Artifact> files{{.path = "outputs/model", .digest = base::sha256("model"), .size = 5, .updated = {1}}};
+    std::vector<db::artifacts::Artifact> files{
+        {.path = "outputs/model", .digest = base::sha256("model"), .size = 5, .updated = {1}}};
     db::artifacts::upsert(connection, stored.sequence, files);
     for (const auto& bytes : {manifest_, std::string("print(1)"), std::string("model")}) put(bytes);
   }
 
-  fs::path blob(const std::string& bytes) const { return cas::StoreLayout((state_ / "store").string()).blob(base::sha256(bytes)); }
+  fs::path blob(const std::string& bytes) const {
+    return cas::StoreLayout((state_ / "store").string()).blob(base::sha256(bytes));
+  }
   void put(const std::string& bytes) {
     fs::create_directories(blob(bytes).parent_path());
     std::ofstream(blob(bytes), std::ios::binary) << bytes;
@@ -44,8 +47,8 @@ class BackupTest : public ::testing::Test {
 
   db::TempFolder folder_;
   const fs::path state_ = folder_ / "state", target_ = folder_ / "backup", restored_ = folder_ / "restored";
-  const std::string manifest_ =
-      cas::encode_tree({{{.path = "train.py", .digest = base::sha256("print(1)"), .size = 8, .executable = false, .link_target = ""}}});
+  const std::string manifest_ = cas::encode_tree(
+      {{{.path = "train.py", .digest = base::sha256("print(1)"), .size = 8, .executable = false, .link_target = ""}}});
 };
 
 TEST_F(BackupTest, IsRestoredWithEverythingThatItsDatabaseNames) {

@@ -14,13 +14,14 @@ namespace lathe::cli {
 namespace {
 
 constexpr std::size_t kAskAtOnce = 10'000;
-constexpr std::uint64_t kLarge = 64u << 20;      // from here on a blob travels alone and resumably
+constexpr std::uint64_t kLarge = 64u << 20;       // from here on a blob travels alone and resumably
 constexpr std::uint64_t kPackBytes = 256u << 20;  // one request; what a broken connection can cost
 constexpr std::size_t kPackBlobs = 20'000;
 
 class Uploader {
  public:
-  Uploader(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open) : api_(api), open_(open) {
+  Uploader(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open)
+      : api_(api), open_(open) {
     for (const auto& blob : blobs) wanted_.emplace(blob.digest, &blob);
   }
 
@@ -104,11 +105,14 @@ class Uploader {
   base::Result<void> send_pack(const std::vector<cas::BlobInfo>& pack, std::uint64_t bytes) {
     cas::PackEncoder encoder(pack, open_);
     LATHE_TRY_VOID(api_.exchange_once([&](net::HttpClient& http) {
-      return http.upload("POST", api_path({"blobs", "pack"}), encoder.total_bytes(), [&](char* buffer, std::size_t size) {
-        auto n = encoder.read({buffer, size});
-        if (n) progress_->add(*n);
-        return n;
-      }, "application/octet-stream");
+      return http.upload(
+          "POST", api_path({"blobs", "pack"}), encoder.total_bytes(),
+          [&](char* buffer, std::size_t size) {
+            auto n = encoder.read({buffer, size});
+            if (n) progress_->add(*n);
+            return n;
+          },
+          "application/octet-stream");
     }));
     for (const auto& blob : pack) missing_.erase(wanted_.at(blob.digest));
     count(pack.size(), bytes);
@@ -121,14 +125,19 @@ class Uploader {
     auto target = fmt::format("{}?offset={}&size={}", api_path({"blobs", blob.digest.hex()}), offset, blob.size);
     std::uint64_t at = offset;
     auto sent = api_.exchange_once([&](net::HttpClient& http) {
-      return http.upload("PUT", target, blob.size - offset, [&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
-        ssize_t n = ::pread(file.fd(), buffer, std::min<std::uint64_t>(size, blob.size - at), static_cast<off_t>(at));
-        if (n < 0) return base::fail(base::errno_error(errno, "reading a large file"));
-        if (n == 0 && at < blob.size) return base::fail(base::Code::conflict, "a file changed while it was being sent");
-        at += static_cast<std::uint64_t>(n);
-        progress_->add(static_cast<std::uint64_t>(n));
-        return static_cast<std::size_t>(n);
-      }, "application/octet-stream");
+      return http.upload(
+          "PUT", target, blob.size - offset,
+          [&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
+            ssize_t n =
+                ::pread(file.fd(), buffer, std::min<std::uint64_t>(size, blob.size - at), static_cast<off_t>(at));
+            if (n < 0) return base::fail(base::errno_error(errno, "reading a large file"));
+            if (n == 0 && at < blob.size)
+              return base::fail(base::Code::conflict, "a file changed while it was being sent");
+            at += static_cast<std::uint64_t>(n);
+            progress_->add(static_cast<std::uint64_t>(n));
+            return static_cast<std::size_t>(n);
+          },
+          "application/octet-stream");
     });
     // Another upload moved the partial on: ask where it stands, like after a broken connection.
     if (!sent && sent.error().field() == "offset")
@@ -152,7 +161,8 @@ class Uploader {
 
 }  // namespace
 
-base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open) {
+base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<cas::BlobInfo>& blobs,
+                                         const cas::BlobOpener& open) {
   return Uploader(api, blobs, open).run();
 }
 

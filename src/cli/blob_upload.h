@@ -16,6 +16,7 @@ struct UploadSummary {
 };
 
 // `open` gives the bytes of a blob, possibly several times.
-base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open);
+base::Result<UploadSummary> upload_blobs(ApiClient& api, const std::vector<cas::BlobInfo>& blobs,
+                                         const cas::BlobOpener& open);
 
 }  // namespace lathe::cli

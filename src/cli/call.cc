@@ -22,14 +22,17 @@ std::string cell(const json::value& item, const Column& column) {
   std::string text = text_at(item, column.pointer);
   if (text.empty()) return text;
   switch (column.shown) {
-    case Shown::bytes: return base::human_bytes(base::parse_u64(text).value_or(0));
-    case Shown::time: return text.size() > 19 ? fmt::format("{} {}", text.substr(0, 10), text.substr(11, 8)) : text;
+    case Shown::bytes:
+      return base::human_bytes(base::parse_u64(text).value_or(0));
+    case Shown::time:
+      return text.size() > 19 ? fmt::format("{} {}", text.substr(0, 10), text.substr(11, 8)) : text;
     case Shown::list: {
       boost::system::error_code error;
       const auto* found = item.find_pointer({column.pointer.data(), column.pointer.size()}, error);
       return found ? joined(*found) : "";
     }
-    case Shown::text: return text;
+    case Shown::text:
+      return text;
   }
   return text;
 }
@@ -64,12 +67,15 @@ std::string Call::argument_or(std::size_t n, std::string_view fallback) const {
   return n < arguments.positionals.size() ? arguments.positionals[n] : std::string(fallback);
 }
 
-base::Result<int> Call::print_list(std::string_view target, std::span<const Column> columns, std::optional<std::int64_t> limit) {
+base::Result<int> Call::print_list(std::string_view target, std::span<const Column> columns,
+                                   std::optional<std::int64_t> limit) {
   json::array items;
   std::string cursor;
   do {
     std::string page(target);
-    auto add = [&](std::string_view parameter) { page += fmt::format("{}{}", page.find('?') == page.npos ? '?' : '&', parameter); };
+    auto add = [&](std::string_view parameter) {
+      page += fmt::format("{}{}", page.find('?') == page.npos ? '?' : '&', parameter);
+    };
     if (limit) add(fmt::format("limit={}", std::min(*limit - static_cast<std::int64_t>(items.size()), kPage)));
     if (!cursor.empty()) add("cursor=" + net::encode_segment(cursor));
     LATHE_TRY(auto text, api().get(page));

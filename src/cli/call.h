@@ -36,9 +36,10 @@ class Call {
   // The n-th positional argument, or a default.
   std::string argument_or(std::size_t n, std::string_view fallback) const;
 
-  // Fetches pages of a list until `limit` items (nothing: all of them, and no page size is asked for); prints a table, or
-  // an array with -o json.
-  base::Result<int> print_list(std::string_view target, std::span<const Column> columns, std::optional<std::int64_t> limit = {});
+  // Fetches pages of a list until `limit` items (nothing: all of them, and no page size is asked for); prints a table,
+  // or an array with -o json.
+  base::Result<int> print_list(std::string_view target, std::span<const Column> columns,
+                               std::optional<std::int64_t> limit = {});
   // Prints one answer as fields, or as it is with -o json.
   base::Result<int> print_one(std::string_view json_text, std::span<const Column> fields);
 

@@ -147,7 +147,8 @@ TEST(Help, NamesEveryVisibleCommandAndOption) {
 }
 
 TEST(Help, ShowsFormChoicesAndDefaults) {
-  Option option{.name = "output", .letter = 'o', .value = "F", .help = "how", .fallback = "table", .choices = "table|json"};
+  Option option{
+      .name = "output", .letter = 'o', .value = "F", .help = "how", .fallback = "table", .choices = "table|json"};
   EXPECT_EQ(option_form(option), "-o, --output table|json");
   EXPECT_EQ(option_sentence(option), "how (default table)");
   EXPECT_EQ(usage_line(kRunSubmit), "lathe run submit [options] [-- ARGS…]");
@@ -181,7 +182,8 @@ TEST(ExitCodes, CoverEveryCodeOfTheErrorTable) {
 }
 
 TEST(Errors, AlwaysEndWithAHint) {
-  EXPECT_EQ(error_text(base::Error(base::Code::invalid, "no").hint("do so").during("trying")), "error: no, while trying\nhint: do so");
+  EXPECT_EQ(error_text(base::Error(base::Code::invalid, "no").hint("do so").during("trying")),
+            "error: no, while trying\nhint: do so");
   for (int i = 0; i <= static_cast<int>(base::Code::internal); ++i)
     EXPECT_THAT(error_text(base::Error(static_cast<base::Code>(i), "x")), HasSubstr("\nhint: "));
 }

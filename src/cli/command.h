@@ -15,9 +15,9 @@ class Call;
 enum class Completes { nothing, file, folder };
 
 struct Option {
-  std::string_view name = {};  // "experiment" is --experiment
-  char letter = 0;             // 'f' is -f
-  std::string_view value = {}; // what the value is called in help, e.g. "NAME"; empty: a flag
+  std::string_view name = {};   // "experiment" is --experiment
+  char letter = 0;              // 'f' is -f
+  std::string_view value = {};  // what the value is called in help, e.g. "NAME"; empty: a flag
   std::string_view help = {};
   std::string_view fallback = {};  // the default, for help
   std::string_view choices = {};   // "json|table": the only values allowed

@@ -38,9 +38,12 @@ std::string next_words(const Catalogue& catalogue, std::string_view group) {
 
 const char* bash_action(Completes completes) {
   switch (completes) {
-    case Completes::file: return "compgen -f -- \"$cur\"";
-    case Completes::folder: return "compgen -d -- \"$cur\"";
-    case Completes::nothing: return "";
+    case Completes::file:
+      return "compgen -f -- \"$cur\"";
+    case Completes::folder:
+      return "compgen -d -- \"$cur\"";
+    case Completes::nothing:
+      return "";
   }
   return "";
 }
@@ -57,17 +60,22 @@ void append_bash_values(std::string& out, std::span<const Option> options, std::
       std::ranges::replace(words, '|', ' ');
       action = fmt::format("compgen -W '{}' -- \"$cur\"", words);
     }
-    if (action.empty()) fmt::format_to(std::back_inserter(out), "    {}) return ;;\n", pattern);
-    else fmt::format_to(std::back_inserter(out), "    {}) mapfile -t COMPREPLY < <({}); return ;;\n", pattern, action);
+    if (action.empty())
+      fmt::format_to(std::back_inserter(out), "    {}) return ;;\n", pattern);
+    else
+      fmt::format_to(std::back_inserter(out), "    {}) mapfile -t COMPREPLY < <({}); return ;;\n", pattern, action);
   }
 }
 
 std::string zsh_quote(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (c == '\'') out += "'\\''";
-    else if (c == '[' || c == ']' || c == ':') out += fmt::format("\\{}", c);
-    else out += c;
+    if (c == '\'')
+      out += "'\\''";
+    else if (c == '[' || c == ']' || c == ':')
+      out += fmt::format("\\{}", c);
+    else
+      out += c;
   }
   return out;
 }
@@ -79,7 +87,9 @@ std::string zsh_value(const Option& option) {
     std::ranges::replace(words, '|', ' ');
     return fmt::format(":{}:({})", option.value, words);
   }
-  const char* action = option.completes == Completes::file ? "_files" : option.completes == Completes::folder ? "_files -/" : "";
+  const char* action = option.completes == Completes::file     ? "_files"
+                       : option.completes == Completes::folder ? "_files -/"
+                                                               : "";
   return fmt::format(":{}:{}", option.value, action);
 }
 
@@ -144,10 +154,13 @@ std::string zsh_completion(const Catalogue& catalogue) {
     Completes completes = command->arguments.empty() ? Completes::nothing : command->arguments.back().completes;
     fmt::format_to(std::back_inserter(out), " \\\n        '*:{}:{}' ;;\n",
                    command->arguments.empty() ? "" : zsh_quote(command->arguments.back().name),
-                   completes == Completes::file ? "_files" : completes == Completes::folder ? "_files -/" : "");
+                   completes == Completes::file     ? "_files"
+                   : completes == Completes::folder ? "_files -/"
+                                                    : "");
   }
   for (const auto& group : catalogue.groups)
-    fmt::format_to(std::back_inserter(out), "    '{}') compadd -- {} ;;\n", group.name, next_words(catalogue, group.name));
+    fmt::format_to(std::back_inserter(out), "    '{}') compadd -- {} ;;\n", group.name,
+                   next_words(catalogue, group.name));
   fmt::format_to(std::back_inserter(out), "    '') compadd -- {} ;;\n  esac\n}}\n", next_words(catalogue, ""));
   out += "if [ \"$funcstack[1]\" = _lathe ]; then _lathe \"$@\"; else compdef _lathe lathe; fi\n";
   return out;

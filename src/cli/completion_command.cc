@@ -12,7 +12,8 @@ constexpr std::array kExamples{Example{"source <(lathe completion bash)", "compl
 base::Result<int> completion(Call& call) {
   const auto& shell = call.argument(0);
   if (shell != "bash" && shell != "zsh")
-    return base::fail(base::Error(base::Code::unsupported, fmt::format("there is no completion for '{}'", shell)).hint("bash and zsh are offered"));
+    return base::fail(base::Error(base::Code::unsupported, fmt::format("there is no completion for '{}'", shell))
+                          .hint("bash and zsh are offered"));
   write_data(shell == "bash" ? bash_completion(call.catalogue) : zsh_completion(call.catalogue));
   return 0;
 }

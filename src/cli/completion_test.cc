@@ -19,8 +19,9 @@ using ::testing::Not;
 // What bash offers after these words, one per line.
 std::string offered(const std::string& words) {
   auto script = std::filesystem::temp_directory_path() / fmt::format("lathe-completion-{}.bash", ::getpid());
-  EXPECT_TRUE(replace_file(script, bash_completion(catalogue()) + "COMP_WORDS=(" + words +
-                                       "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _lathe; printf '%s\\n' \"${COMPREPLY[@]}\"\n"));
+  EXPECT_TRUE(
+      replace_file(script, bash_completion(catalogue()) + "COMP_WORDS=(" + words +
+                               "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _lathe; printf '%s\\n' \"${COMPREPLY[@]}\"\n"));
   std::string out;
   FILE* pipe = ::popen(fmt::format("bash --norc {}", script.string()).c_str(), "r");
   char buffer[4096];

@@ -15,7 +15,8 @@ std::string_view word(Verdict verdict) {
 Finding examine_server(Call& call) {
   auto answer = call.new_client()->get("/healthz");
   if (answer) return {.what = "server", .detail = "answers"};
-  return {"server", Verdict::missing, answer.error().message(), answer.error().hint().empty() ? "start it: lathe up" : answer.error().hint()};
+  return {"server", Verdict::missing, answer.error().message(),
+          answer.error().hint().empty() ? "start it: lathe up" : answer.error().hint()};
 }
 
 base::Result<int> doctor(Call& call) {
@@ -27,14 +28,16 @@ base::Result<int> doctor(Call& call) {
   if (call.settings.json) {
     json::array out;
     for (const auto& finding : findings)
-      out.push_back(json::object{{"what", finding.what},
-                                 {"verdict", json::string_view(word(finding.verdict).data(), word(finding.verdict).size())},
-                                 {"detail", finding.detail},
-                                 {"advice", finding.advice}});
+      out.push_back(
+          json::object{{"what", finding.what},
+                       {"verdict", json::string_view(word(finding.verdict).data(), word(finding.verdict).size())},
+                       {"detail", finding.detail},
+                       {"advice", finding.advice}});
     return write_data(pretty_json(out)), 0;
   }
   std::vector<std::vector<std::string>> rows;
-  for (const auto& finding : findings) rows.push_back({finding.what, std::string(word(finding.verdict)), finding.detail, finding.advice});
+  for (const auto& finding : findings)
+    rows.push_back({finding.what, std::string(word(finding.verdict)), finding.detail, finding.advice});
   write_data(render_table({"WHAT", "STATE", "FOUND", "WHAT TO DO"}, rows));
   return 0;
 }

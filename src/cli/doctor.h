@@ -1,5 +1,5 @@
-// What this machine offers and lacks, as a list of findings. Each check looks at one thing and changes nothing (the disk
-// check writes and removes one small file).
+// What this machine offers and lacks, as a list of findings. Each check looks at one thing and changes nothing (the
+// disk check writes and removes one small file).
 #pragma once
 
 #include <filesystem>

@@ -23,10 +23,12 @@ fs::path nearest_existing(fs::path folder) {
 }
 
 Finding space_left(const fs::path& folder) {
-  struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) return {"disk space", Verdict::warning, std::strerror(errno), "check the state folder's disk"};
+  struct statvfs info{};
+  if (::statvfs(folder.c_str(), &info) != 0)
+    return {"disk space", Verdict::warning, std::strerror(errno), "check the state folder's disk"};
   std::uint64_t available = std::uint64_t{info.f_bavail} * info.f_frsize;
-  Finding out{.what = "disk space", .detail = fmt::format("{} free at {}", base::human_bytes(available), folder.string())};
+  Finding out{.what = "disk space",
+              .detail = fmt::format("{} free at {}", base::human_bytes(available), folder.string())};
   if (available >= kLittleSpace) return out;
   out.verdict = Verdict::warning;
   out.advice = "free some, or name another state folder with --state";
@@ -36,7 +38,9 @@ Finding space_left(const fs::path& folder) {
 Finding sync_time(const fs::path& folder) {
   auto file = folder / fmt::format(".lathe-doctor-{}", base::to_hex(base::random_bytes(4)));
   int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return {"disk sync", Verdict::warning, fmt::format("{} cannot be written", folder.string()), "name another state folder with --state"};
+  if (fd < 0)
+    return {"disk sync", Verdict::warning, fmt::format("{} cannot be written", folder.string()),
+            "name another state folder with --state"};
   ::unlink(file.c_str());
   char block[4096] = {};
   bool written = true;

@@ -23,13 +23,16 @@ Finding control_groups() {
     for (auto line : base::split(*text, '\n')) {
       auto path = line.substr(std::min(line.size(), line.rfind(':') + 1));
       if (unified && line.starts_with("0::") && path.size() > 1) own /= std::string(path.substr(1));
-      if (!unified && line.find(":memory:") != line.npos && path.size() >= 1) own = fs::path("/sys/fs/cgroup/memory") / std::string(path.substr(1));
+      if (!unified && line.find(":memory:") != line.npos && path.size() >= 1)
+        own = fs::path("/sys/fs/cgroup/memory") / std::string(path.substr(1));
     }
   out.detail = fmt::format("version {}, {}", unified ? 2 : 1, own.string());
   if (::access(own.c_str(), W_OK) == 0) return out;
   out.verdict = Verdict::warning;
   out.detail += " is not writable";
-  out.advice = "memory limits are not enforced and trees are tracked by process instead; run the server from packaging/lathe.service (Delegate=yes)";
+  out.advice =
+      "memory limits are not enforced and trees are tracked by process instead; run the server from "
+      "packaging/lathe.service (Delegate=yes)";
   return out;
 }
 
@@ -47,7 +50,8 @@ Finding user_namespaces() {
 
 Finding fuse() {
   if (::access("/dev/fuse", R_OK | W_OK) == 0) return {.what = "FUSE", .detail = "/dev/fuse"};
-  return {"FUSE", Verdict::missing, "/dev/fuse cannot be opened", "only for mounting datasets that are not local: apt install fuse3"};
+  return {"FUSE", Verdict::missing, "/dev/fuse cannot be opened",
+          "only for mounting datasets that are not local: apt install fuse3"};
 }
 
 Finding gpus() {

@@ -40,7 +40,8 @@ std::vector<Finding> examine_programs(const std::string& path_variable) {
   for (const auto& program : kPrograms) {
     auto found = find_on_path(path_variable, program.file);
     if (found.empty()) {
-      out.push_back({std::string(program.what), Verdict::missing, fmt::format("no {} on the PATH", program.file), std::string(program.advice)});
+      out.push_back({std::string(program.what), Verdict::missing, fmt::format("no {} on the PATH", program.file),
+                     std::string(program.advice)});
       continue;
     }
     std::string detail;

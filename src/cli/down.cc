@@ -17,7 +17,8 @@ namespace {
 int open_process(pid_t process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
 bool send_signal(int handle, int signal) { return ::syscall(SYS_pidfd_send_signal, handle, signal, nullptr, 0) == 0; }
 
-constexpr std::array kOptions{Option{.name = "timeout", .value = "S", .help = "how long to wait for it to drain", .fallback = "60"}};
+constexpr std::array kOptions{
+    Option{.name = "timeout", .value = "S", .help = "how long to wait for it to drain", .fallback = "60"}};
 
 base::Result<int> stop(pid_t process, const std::filesystem::path& state, std::int64_t seconds) {
   int handle = open_process(process);
@@ -32,8 +33,9 @@ base::Result<int> stop(pid_t process, const std::filesystem::path& state, std::i
   ::close(handle);
   if (!told) return base::fail(base::errno_error(number, fmt::format("stopping process {}", process)));
   if (ended == 1) return 0;
-  return base::fail(base::Error(base::Code::timeout, fmt::format("process {} still drains after {} s", process, seconds))
-                        .hint("wait longer with --timeout; runs are safe even if it is killed"));
+  return base::fail(
+      base::Error(base::Code::timeout, fmt::format("process {} still drains after {} s", process, seconds))
+          .hint("wait longer with --timeout; runs are safe even if it is killed"));
 }
 
 base::Result<int> down(Call& call) {
@@ -50,9 +52,7 @@ base::Result<int> down(Call& call) {
 
 }  // namespace
 
-constinit const Command kDown{.path = "down",
-                              .summary = "Stop this user's server; runs go on",
-                              .options = kOptions,
-                              .run = down};
+constinit const Command kDown{
+    .path = "down", .summary = "Stop this user's server; runs go on", .options = kOptions, .run = down};
 
 }  // namespace lathe::cli

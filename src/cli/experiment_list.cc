@@ -4,7 +4,8 @@
 namespace lathe::cli {
 namespace {
 
-constexpr std::array kOptions{Option{.name = "limit", .letter = 'n', .value = "N", .help = "how many at most", .fallback = "50"}};
+constexpr std::array kOptions{
+    Option{.name = "limit", .letter = 'n', .value = "N", .help = "how many at most", .fallback = "50"}};
 constexpr std::array kColumns{Column{"EXPERIMENT", "/name"}, Column{"RUNS", "/run_count"},
                               Column{"CREATED", "/created", Shown::time}, Column{"LAST RUN", "/last_run"}};
 
@@ -15,6 +16,7 @@ base::Result<int> list(Call& call) {
 
 }  // namespace
 
-constinit const Command kExperimentList{.path = "experiment list", .summary = "List the experiments", .options = kOptions, .run = list};
+constinit const Command kExperimentList{
+    .path = "experiment list", .summary = "List the experiments", .options = kOptions, .run = list};
 
 }  // namespace lathe::cli

@@ -15,6 +15,7 @@ base::Result<int> show(Call& call) {
 
 }  // namespace
 
-constinit const Command kExperimentShow{.path = "experiment show", .summary = "Show an experiment", .arguments = kArguments, .run = show};
+constinit const Command kExperimentShow{
+    .path = "experiment show", .summary = "Show an experiment", .arguments = kArguments, .run = show};
 
 }  // namespace lathe::cli

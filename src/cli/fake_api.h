@@ -30,12 +30,14 @@ class FakeApi {
   using Answer = std::function<std::string(const FakeRequest&)>;
 
   explicit FakeApi(Answer answer) : answer_(std::move(answer)) {
-    path_ = std::filesystem::temp_directory_path() / fmt::format("lathe-api-{}.sock", base::to_hex(base::random_bytes(6)));
+    path_ =
+        std::filesystem::temp_directory_path() / fmt::format("lathe-api-{}.sock", base::to_hex(base::random_bytes(6)));
     listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path_.string().copy(address.sun_path, sizeof address.sun_path - 1);
-    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 16) != 0) std::abort();
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 16) != 0)
+      std::abort();
     acceptor_ = std::thread([this] { accept_all(); });
   }
   ~FakeApi() {
@@ -62,17 +64,20 @@ class FakeApi {
   bool saw(std::string_view beginning) {
     std::unique_lock lock(mutex_);
     return arrived_.wait_for(lock, std::chrono::seconds(20), [&] {
-      return std::ranges::any_of(journal_, [&](const FakeRequest& request) { return request.target.starts_with(beginning); });
+      return std::ranges::any_of(journal_,
+                                 [&](const FakeRequest& request) { return request.target.starts_with(beginning); });
     });
   }
 
   static std::string json(std::string_view body, std::string_view status = "200 OK") {
-    return fmt::format("HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status, body.size(), body);
+    return fmt::format(
+        "HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
+        body.size(), body);
   }
   // A stream; one that is not `whole` breaks off without its end.
   static std::string chunked(std::string_view body, bool whole = true) {
-    return fmt::format("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{:x}\r\n{}\r\n{}", body.size(), body,
-                       whole ? "0\r\n\r\n" : "");
+    return fmt::format("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{:x}\r\n{}\r\n{}",
+                       body.size(), body, whole ? "0\r\n\r\n" : "");
   }
 
  private:
@@ -106,7 +111,8 @@ class FakeApi {
       text.append(buffer, static_cast<std::size_t>(n));
       if (end != std::string::npos || (end = text.find("\r\n\r\n")) == std::string::npos) continue;
       auto head = base::to_lower(text.substr(0, end));
-      if (auto at = head.find("content-length: "); at != head.npos) std::from_chars(head.data() + at + 16, head.data() + head.size(), length);
+      if (auto at = head.find("content-length: "); at != head.npos)
+        std::from_chars(head.data() + at + 16, head.data() + head.size(), length);
     }
     auto words = base::split(std::string_view(text).substr(0, text.find("\r\n")), ' ');
     request = {std::string(words[0]), std::string(words[1]), text.substr(end + 4)};

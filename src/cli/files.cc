@@ -22,7 +22,8 @@ base::Result<std::string> read_small_file(const std::filesystem::path& file, std
       int number = n < 0 ? errno : 0;
       ::close(fd);
       if (number) return base::fail(base::errno_error(number, file.string()));
-      if (out.size() > limit) return base::fail(base::Code::too_large, "{} is larger than {} bytes", file.string(), limit);
+      if (out.size() > limit)
+        return base::fail(base::Code::too_large, "{} is larger than {} bytes", file.string(), limit);
       return out;
     }
     out.append(buffer, static_cast<std::size_t>(n));
@@ -34,7 +35,8 @@ base::Result<void> replace_file(const std::filesystem::path& file, std::string_v
   temporary += fmt::format(".{}.new", base::to_hex(base::random_bytes(4)));
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return base::fail(base::errno_error(errno, temporary.string()));
-  bool written = ::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size()) && ::fsync(fd) == 0;
+  bool written =
+      ::write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size()) && ::fsync(fd) == 0;
   int number = errno;
   ::close(fd);
   if (written && ::rename(temporary.c_str(), file.c_str()) == 0) return {};

@@ -44,15 +44,18 @@ base::Result<void> walk(const fs::path& from, const fs::path& to, const Visit& v
   fs::recursive_directory_iterator at(from, error), end;
   for (; !error && at != end; at.increment(error)) {
     auto target = to / at->path().lexically_relative(from);
-    if (at->is_directory(error)) fs::create_directory(target, error);
-    else if (at->is_regular_file(error)) LATHE_TRY_VOID(visit(at->path(), target));
+    if (at->is_directory(error))
+      fs::create_directory(target, error);
+    else if (at->is_regular_file(error))
+      LATHE_TRY_VOID(visit(at->path(), target));
   }
-  if (error && error != std::errc::no_such_file_or_directory) return base::fail(base::errno_error(error.value(), from.string()));
+  if (error && error != std::errc::no_such_file_or_directory)
+    return base::fail(base::errno_error(error.value(), from.string()));
   return {};
 }
 
 bool is_present(const fs::path& file) {
-  struct stat info {};
+  struct stat info{};
   return ::lstat(file.c_str(), &info) == 0;
 }
 
@@ -67,7 +70,7 @@ std::optional<base::Digest> named_digest(const fs::path& blob) {
 base::Result<std::uint64_t> copy_one_file(const fs::path& from, const fs::path& to, base::Digest* digest) {
   Descriptor source(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (source.get() < 0) return base::fail(base::errno_error(errno, from.string()));
-  struct stat info {};
+  struct stat info{};
   ::fstat(source.get(), &info);
   auto temporary = to;
   temporary += ".new";
@@ -93,34 +96,37 @@ base::Result<std::uint64_t> copy_one_file(const fs::path& from, const fs::path& 
 
 base::Result<CopySummary> copy_blobs(const fs::path& from, const fs::path& to) {
   CopySummary summary;
-  LATHE_TRY_VOID(walk(from / "blobs", to / "blobs", [&](const fs::path& file, const fs::path& target) -> base::Result<void> {
-    if (is_present(target)) return ++summary.already, base::Result<void>{};
-    std::error_code error;
-    if (::link(file.c_str(), target.c_str()) == 0) {
-      summary.bytes += fs::file_size(target, error);
-    } else {
-      LATHE_TRY(auto bytes, copy_one_file(file, target));
-      summary.bytes += bytes;
-    }
-    ++summary.files;
-    return {};
-  }));
+  LATHE_TRY_VOID(
+      walk(from / "blobs", to / "blobs", [&](const fs::path& file, const fs::path& target) -> base::Result<void> {
+        if (is_present(target)) return ++summary.already, base::Result<void>{};
+        std::error_code error;
+        if (::link(file.c_str(), target.c_str()) == 0) {
+          summary.bytes += fs::file_size(target, error);
+        } else {
+          LATHE_TRY(auto bytes, copy_one_file(file, target));
+          summary.bytes += bytes;
+        }
+        ++summary.files;
+        return {};
+      }));
   return summary;
 }
 
 base::Result<CopySummary> copy_blobs_verified(const fs::path& from, const fs::path& to) {
   CopySummary summary;
-  LATHE_TRY_VOID(walk(from / "blobs", to / "blobs", [&](const fs::path& file, const fs::path& target) -> base::Result<void> {
-    base::Digest digest;
-    LATHE_TRY(auto bytes, copy_one_file(file, target, &digest));
-    auto expected = named_digest(file);
-    if (expected && *expected != digest)
-      return base::fail(base::Error(base::Code::corrupt, fmt::format("{} is damaged: its bytes do not match its name", file.string()))
-                            .hint("use another backup; nothing was restored"));
-    ++summary.files;
-    summary.bytes += bytes;
-    return {};
-  }));
+  LATHE_TRY_VOID(
+      walk(from / "blobs", to / "blobs", [&](const fs::path& file, const fs::path& target) -> base::Result<void> {
+        base::Digest digest;
+        LATHE_TRY(auto bytes, copy_one_file(file, target, &digest));
+        auto expected = named_digest(file);
+        if (expected && *expected != digest)
+          return base::fail(base::Error(base::Code::corrupt,
+                                        fmt::format("{} is damaged: its bytes do not match its name", file.string()))
+                                .hint("use another backup; nothing was restored"));
+        ++summary.files;
+        summary.bytes += bytes;
+        return {};
+      }));
   return summary;
 }
 

@@ -22,7 +22,7 @@ base::Result<CopySummary> copy_blobs_verified(const std::filesystem::path& from,
 base::Result<CopySummary> copy_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 // One file, with its permissions; `digest` gets its hash when asked for.
 base::Result<std::uint64_t> copy_one_file(const std::filesystem::path& from, const std::filesystem::path& to,
-                                      base::Digest* digest = nullptr);
+                                          base::Digest* digest = nullptr);
 base::Result<void> sync_folder(const std::filesystem::path& folder);
 
 }  // namespace lathe::cli

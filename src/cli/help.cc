@@ -21,8 +21,10 @@ void append_lines(std::string& out, std::string_view title, const std::vector<Li
     if (line.left.size() <= 30) width = std::max(width, line.left.size());
   fmt::format_to(std::back_inserter(out), "\n{}:\n", title);
   for (const auto& line : lines) {
-    if (line.left.size() > 30) fmt::format_to(std::back_inserter(out), "  {}\n  {:{}}  {}\n", line.left, "", width, line.right);
-    else fmt::format_to(std::back_inserter(out), "  {:{}}  {}\n", line.left, width, line.right);
+    if (line.left.size() > 30)
+      fmt::format_to(std::back_inserter(out), "  {}\n  {:{}}  {}\n", line.left, "", width, line.right);
+    else
+      fmt::format_to(std::back_inserter(out), "  {:{}}  {}\n", line.left, width, line.right);
   }
 }
 
@@ -36,7 +38,8 @@ std::vector<Line> option_lines(std::span<const Option> options) {
 }  // namespace
 
 std::string option_form(const Option& option) {
-  std::string out = option.letter ? fmt::format("-{}, --{}", option.letter, option.name) : fmt::format("--{}", option.name);
+  std::string out =
+      option.letter ? fmt::format("-{}, --{}", option.letter, option.name) : fmt::format("--{}", option.name);
   if (!option.value.empty()) out += fmt::format(" {}", option.choices.empty() ? option.value : option.choices);
   return out;
 }
@@ -89,12 +92,14 @@ std::string command_help(const Catalogue& catalogue, const Command& command) {
   std::string out = fmt::format("{}\n\nusage: {}\n", command.summary, usage_line(command));
   if (!command.details.empty()) fmt::format_to(std::back_inserter(out), "\n{}\n", command.details);
   std::vector<Line> arguments;
-  for (const auto& argument : command.arguments) arguments.push_back({std::string(argument.name), std::string(argument.help)});
+  for (const auto& argument : command.arguments)
+    arguments.push_back({std::string(argument.name), std::string(argument.help)});
   append_lines(out, "arguments", arguments);
   append_lines(out, "options", option_lines(command.options));
   append_lines(out, "options of every command", option_lines(catalogue.globals));
   std::vector<Line> examples;
-  for (const auto& example : command.examples) examples.push_back({std::string(example.line), std::string(example.what)});
+  for (const auto& example : command.examples)
+    examples.push_back({std::string(example.line), std::string(example.what)});
   append_lines(out, "examples", examples);
   return out;
 }

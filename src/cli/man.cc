@@ -15,9 +15,12 @@ std::string roff(std::string_view text) {
   bool line_start = true;
   for (char c : text) {
     if (line_start && (c == '.' || c == '\'')) out += "\\&";
-    if (c == '\\') out += "\\e";
-    else if (c == '-') out += "\\-";
-    else out += c;
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
     line_start = c == '\n';
   }
   return out;
@@ -26,7 +29,8 @@ std::string roff(std::string_view text) {
 void append_options(std::string& out, std::span<const Option> options) {
   for (const auto& option : options)
     if (!option.hidden)
-      fmt::format_to(std::back_inserter(out), ".TP\n.B {}\n{}\n", roff(option_form(option)), roff(option_sentence(option)));
+      fmt::format_to(std::back_inserter(out), ".TP\n.B {}\n{}\n", roff(option_form(option)),
+                     roff(option_sentence(option)));
 }
 
 void append_command(std::string& out, const Command& command) {
@@ -36,7 +40,8 @@ void append_command(std::string& out, const Command& command) {
     fmt::format_to(std::back_inserter(out), ".TP\n.I {}\n{}\n", roff(argument.name), roff(argument.help));
   append_options(out, command.options);
   for (const auto& example : command.examples)
-    fmt::format_to(std::back_inserter(out), ".PP\n{}:\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", roff(example.what), roff(example.line));
+    fmt::format_to(std::back_inserter(out), ".PP\n{}:\n.PP\n.nf\n.RS\n{}\n.RE\n.fi\n", roff(example.what),
+                   roff(example.line));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ base::Result<int> man(Call& call) { return write_data(man_page(call.catalogue, v
 
 }  // namespace
 
-constinit const Command kMan{.path = "man", .summary = "Print the man page (roff); try: lathe man | man -l -", .run = man};
+constinit const Command kMan{
+    .path = "man", .summary = "Print the man page (roff); try: lathe man | man -l -", .run = man};
 
 }  // namespace lathe::cli

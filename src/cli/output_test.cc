@@ -27,8 +27,9 @@ TEST(Table, FieldsLeaveOutWhatIsNotThere) {
 
 TEST(Json, IsPrintedSoThatPeopleCanReadIt) {
   auto value = parse_json(R"({"b":[1,"x\u0001"],"a":{},"c":[],"d":0.25,"e":null})", "x").value();
-  EXPECT_EQ(pretty_json(value),
-            "{\n  \"b\": [\n    1,\n    \"x\\u0001\"\n  ],\n  \"a\": {},\n  \"c\": [],\n  \"d\": 0.25,\n  \"e\": null\n}\n");
+  EXPECT_EQ(
+      pretty_json(value),
+      "{\n  \"b\": [\n    1,\n    \"x\\u0001\"\n  ],\n  \"a\": {},\n  \"c\": [],\n  \"d\": 0.25,\n  \"e\": null\n}\n");
 }
 
 TEST(Json, TextIsFoundByPointer) {

@@ -1,4 +1,5 @@
-// The parser over the command table: words → Arguments. Options may stand before, between and after the command's words.
+// The parser over the command table: words → Arguments. Options may stand before, between and after the command's
+// words.
 #include <set>
 
 #include "base/strings.h"
@@ -67,7 +68,8 @@ base::Result<void> Parser::run(Arguments& out, std::vector<std::pair<const Optio
 base::Result<void> Parser::option(std::string_view word) {
   std::optional<std::string_view> attached;
   std::string_view name = word;
-  if (auto equals = word.find('='); equals != word.npos) attached = word.substr(equals + 1), name = word.substr(0, equals);
+  if (auto equals = word.find('='); equals != word.npos)
+    attached = word.substr(equals + 1), name = word.substr(0, equals);
   if (name == "help" && !attached) return out_->wants_help = true, base::Result<void>{};
   if (name == "version" && !attached) return out_->wants_version = true, base::Result<void>{};
   const Option* found = find_option(name, 0);
@@ -86,7 +88,8 @@ base::Result<void> Parser::letters(std::string_view word) {
     }
     const Option* found = find_option({}, letter);
     if (!found)
-      return base::fail(Error(Code::invalid, fmt::format("unknown option -{}", base::printable({&letter, 1}))).hint(usage_hint()));
+      return base::fail(
+          Error(Code::invalid, fmt::format("unknown option -{}", base::printable({&letter, 1}))).hint(usage_hint()));
     std::optional<std::string_view> attached;
     if (!found->value.empty() && !word.empty()) attached = std::exchange(word, {});
     LATHE_TRY_VOID(store(*found, attached, fmt::format("-{}", letter)));
@@ -94,7 +97,8 @@ base::Result<void> Parser::letters(std::string_view word) {
   return {};
 }
 
-base::Result<void> Parser::store(const Option& option, std::optional<std::string_view> attached, std::string_view typed) {
+base::Result<void> Parser::store(const Option& option, std::optional<std::string_view> attached,
+                                 std::string_view typed) {
   auto complain = [&](std::string text) {
     return base::fail(Error(Code::invalid, std::move(text)).hint(usage_hint()).field(std::string(option.name)));
   };
@@ -161,8 +165,10 @@ Error Parser::unknown_command(std::string_view word) const {
   std::set<std::string_view> known;
   for (const Command* command : catalogue_.commands) {
     if (command->hidden) continue;
-    if (out_->group.empty()) known.insert(command->path.substr(0, command->path.find(' ')));
-    else if (command->path.starts_with(out_->group + " ")) known.insert(command->path.substr(out_->group.size() + 1));
+    if (out_->group.empty())
+      known.insert(command->path.substr(0, command->path.find(' ')));
+    else if (command->path.starts_with(out_->group + " "))
+      known.insert(command->path.substr(out_->group.size() + 1));
   }
   std::vector<std::string_view> words(known.begin(), known.end());
   auto near = nearest(word, words);

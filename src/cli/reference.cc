@@ -22,11 +22,13 @@ void append_options(std::string& out, std::span<const Option> options) {
   out += "\n| option | meaning |\n|---|---|\n";
   for (const auto& option : options)
     if (!option.hidden)
-      fmt::format_to(std::back_inserter(out), "| `{}` | {} |\n", cell(option_form(option)), cell(option_sentence(option)));
+      fmt::format_to(std::back_inserter(out), "| `{}` | {} |\n", cell(option_form(option)),
+                     cell(option_sentence(option)));
 }
 
 void append_command(std::string& out, const Command& command) {
-  fmt::format_to(std::back_inserter(out), "\n## lathe {}\n\n{}.\n\n```\n{}\n```\n", command.path, command.summary, usage_line(command));
+  fmt::format_to(std::back_inserter(out), "\n## lathe {}\n\n{}.\n\n```\n{}\n```\n", command.path, command.summary,
+                 usage_line(command));
   if (!command.details.empty()) fmt::format_to(std::back_inserter(out), "\n{}\n", command.details);
   if (!command.arguments.empty()) out += "\n| argument | meaning |\n|---|---|\n";
   for (const auto& argument : command.arguments)
@@ -46,7 +48,8 @@ std::string reference_page(const Catalogue& catalogue) {
       "stdout, everything else to stderr.\n\n## Options of every command\n";
   append_options(out, catalogue.globals);
   out += "\n## Exit status\n\n| status | meaning |\n|---|---|\n";
-  for (const auto& row : exit_codes()) fmt::format_to(std::back_inserter(out), "| {} | {} |\n", row.status, cell(row.meaning));
+  for (const auto& row : exit_codes())
+    fmt::format_to(std::back_inserter(out), "| {} | {} |\n", row.status, cell(row.meaning));
   for (const Command* command : catalogue.commands)
     if (!command->hidden) append_command(out, *command);
   return out;

@@ -43,8 +43,10 @@ base::Result<void> check_references(const std::filesystem::path& state) {
   }
   const auto missing = std::ranges::count_if(named, [&](const auto& digest) { return !is_here(digest); });
   if (missing == 0) return {};
-  return base::fail(base::Error(base::Code::corrupt, fmt::format("{} of the {} blobs that the database names are missing", missing, named.size()))
-                        .hint("take another backup, or make a new one"));
+  return base::fail(
+      base::Error(base::Code::corrupt,
+                  fmt::format("{} of the {} blobs that the database names are missing", missing, named.size()))
+          .hint("take another backup, or make a new one"));
 }
 
 }  // namespace lathe::cli

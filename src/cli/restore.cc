@@ -17,13 +17,16 @@ namespace lathe::cli {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kArguments{Argument{.name = "DIR", .help = "a folder that lathe backup made", .completes = Completes::folder}};
-constexpr std::array kFields{Column{"state", "/state"}, Column{"runs", "/runs"}, Column{"blobs", "/blobs"}, Column{"bytes", "/bytes", Shown::bytes}};
+constexpr std::array kArguments{
+    Argument{.name = "DIR", .help = "a folder that lathe backup made", .completes = Completes::folder}};
+constexpr std::array kFields{Column{"state", "/state"}, Column{"runs", "/runs"}, Column{"blobs", "/blobs"},
+                             Column{"bytes", "/bytes", Shown::bytes}};
 
 base::Result<void> check_target(const fs::path& state) {
   if (auto process = lock_holder(state))
-    return base::fail(base::Error(base::Code::conflict, fmt::format("a server (process {}) runs on {}", *process, state.string()))
-                          .hint("stop it with lathe down, or name another folder with --state"));
+    return base::fail(
+        base::Error(base::Code::conflict, fmt::format("a server (process {}) runs on {}", *process, state.string()))
+            .hint("stop it with lathe down, or name another folder with --state"));
   std::error_code error;
   if (fs::exists(state, error) && !fs::is_empty(state, error))
     return base::fail(base::Error(base::Code::conflict, fmt::format("{} is not empty", state.string()))
@@ -50,10 +53,12 @@ base::Result<int> restore(Call& call) {
   const fs::path& state = call.settings.state;
   std::error_code error;
   if (!fs::exists(from / "backup.json", error))
-    return base::fail(base::Error(base::Code::not_found, fmt::format("{} is no whole backup", from.string())).hint("name a folder that lathe backup made"));
+    return base::fail(base::Error(base::Code::not_found, fmt::format("{} is no whole backup", from.string()))
+                          .hint("name a folder that lathe backup made"));
   LATHE_TRY_VOID(check_target(state));
   fs::create_directories(state.parent_path(), error);
-  fs::path fresh = state.parent_path() / fmt::format("{}.restore-{}", state.filename().string(), base::to_hex(base::random_bytes(4)));
+  fs::path fresh = state.parent_path() /
+                   fmt::format("{}.restore-{}", state.filename().string(), base::to_hex(base::random_bytes(4)));
   auto copied = copy_all(from, fresh);
   if (copied) {
     ::rmdir(state.c_str());
@@ -73,8 +78,9 @@ base::Result<int> restore(Call& call) {
 constinit const Command kRestore{
     .path = "restore",
     .summary = "Make a state folder from a backup",
-    .details = "The state folder must not exist or be empty. Every blob is verified on the way, and\n"
-               "that none is missing which a run, a log or a snapshot names.",
+    .details =
+        "The state folder must not exist or be empty. Every blob is verified on the way, and\n"
+        "that none is missing which a run, a log or a snapshot names.",
     .arguments = kArguments,
     .run = restore};
 

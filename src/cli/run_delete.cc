@@ -17,11 +17,10 @@ base::Result<int> remove(Call& call) {
 
 }  // namespace
 
-constinit const Command kRunDelete{
-    .path = "run delete",
-    .summary = "Delete ended runs with their logs and files",
-    .details = "Bytes that nothing else names are freed by the next `lathe store gc`.",
-    .arguments = kArguments,
-    .run = remove};
+constinit const Command kRunDelete{.path = "run delete",
+                                   .summary = "Delete ended runs with their logs and files",
+                                   .details = "Bytes that nothing else names are freed by the next `lathe store gc`.",
+                                   .arguments = kArguments,
+                                   .run = remove};
 
 }  // namespace lathe::cli

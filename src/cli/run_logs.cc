@@ -10,7 +10,10 @@ namespace {
 constexpr std::array kArguments{Argument{.name = "RUN", .help = "the run's id"}};
 constexpr std::array kOptions{
     Option{.name = "follow", .letter = 'f', .help = "go on until the run is over; Ctrl-C leaves the run alone"},
-    Option{.name = "name", .value = "PATH", .help = "which log, e.g. azureml-logs/70_driver_log_1.txt", .fallback = "the main one"},
+    Option{.name = "name",
+           .value = "PATH",
+           .help = "which log, e.g. azureml-logs/70_driver_log_1.txt",
+           .fallback = "the main one"},
     Option{.name = "offset", .value = "BYTES", .help = "begin here", .fallback = "0"},
     Option{.name = "attempt", .value = "N", .help = "which attempt", .fallback = "the latest"},
 };

@@ -15,19 +15,34 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kOptions{
-    Option{.name = "experiment", .letter = 'e', .value = "NAME", .help = "the experiment that the run belongs to", .fallback = "default"},
-    Option{.name = "source", .value = "DIR", .help = "the folder with the code; it becomes the run's snapshot",
-           .fallback = "this folder with --script, none with --command", .completes = Completes::folder},
-    Option{.name = "script", .value = "FILE", .help = "a Python script in the source folder", .completes = Completes::file},
+    Option{.name = "experiment",
+           .letter = 'e',
+           .value = "NAME",
+           .help = "the experiment that the run belongs to",
+           .fallback = "default"},
+    Option{.name = "source",
+           .value = "DIR",
+           .help = "the folder with the code; it becomes the run's snapshot",
+           .fallback = "this folder with --script, none with --command",
+           .completes = Completes::folder},
+    Option{.name = "script",
+           .value = "FILE",
+           .help = "a Python script in the source folder",
+           .completes = Completes::file},
     Option{.name = "command", .help = "what follows -- is the whole command, not a script's arguments"},
-    Option{.name = "python", .value = "PATH", .help = "the interpreter for --script", .fallback = "python3 on the PATH", .completes = Completes::file},
+    Option{.name = "python",
+           .value = "PATH",
+           .help = "the interpreter for --script",
+           .fallback = "python3 on the PATH",
+           .completes = Completes::file},
     Option{.name = "compute", .letter = 'c', .value = "NAME", .help = "the compute target", .fallback = "local"},
     Option{.name = "nodes", .value = "N", .help = "how many nodes; all start or none", .fallback = "1"},
     Option{.name = "env", .value = "KEY=VALUE", .help = "an environment variable", .repeated = true},
     Option{.name = "tag", .letter = 't', .value = "KEY=VALUE", .help = "a tag", .repeated = true},
     Option{.name = "display-name", .value = "TEXT", .help = "a name for people"},
     Option{.name = "retries", .value = "N", .help = "new attempts after a lost node or a preemption", .fallback = "0"},
-    Option{.name = "user-retries", .value = "N", .help = "new attempts after the script itself failed", .fallback = "0"},
+    Option{
+        .name = "user-retries", .value = "N", .help = "new attempts after the script itself failed", .fallback = "0"},
     Option{.name = "priority", .value = "N", .help = "higher ones start first", .fallback = "0"},
     Option{.name = "max-seconds", .value = "S", .help = "end the run after this time", .fallback = "2592000"},
     Option{.name = "grace", .value = "S", .help = "between SIGTERM and SIGKILL", .fallback = "30"},
@@ -41,7 +56,8 @@ constexpr std::array kExamples{
 constexpr std::array kFields{Column{"run", "/id"}, Column{"status", "/status"}, Column{"notes", "/notes", Shown::list}};
 
 base::Error usage(std::string message) {
-  return base::Error(base::Code::invalid, std::move(message)).hint("lathe run submit --script train.py [-- ARGS…], or --command -- PROGRAM ARGS…");
+  return base::Error(base::Code::invalid, std::move(message))
+      .hint("lathe run submit --script train.py [-- ARGS…], or --command -- PROGRAM ARGS…");
 }
 
 base::Result<std::string> find_interpreter(const Call& call) {
@@ -51,7 +67,8 @@ base::Result<std::string> find_interpreter(const Call& call) {
     fs::path candidate = fs::path(folder) / "python3";
     if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return fs::absolute(candidate).string();
   }
-  return base::fail(base::Error(base::Code::not_found, "there is no python3 on the PATH").hint("name the interpreter: --python PATH"));
+  return base::fail(base::Error(base::Code::not_found, "there is no python3 on the PATH")
+                        .hint("name the interpreter: --python PATH"));
 }
 
 json::object text_map(const std::vector<std::pair<std::string, std::string>>& pairs) {
@@ -112,10 +129,13 @@ base::Result<void> add_snapshot(Call& call, json::object& body) {
   fs::path folder = source.value_or(".");
   // A misspelt script is told before a gigabyte is sent for it.
   if (auto script = call.arguments.find("script"); script && !fs::exists(folder / *script))
-    return base::fail(base::Error(base::Code::invalid, fmt::format("there is no script {} in {}", base::printable(*script), folder.string()))
-                          .hint("--script is relative to --source").field("script"));
+    return base::fail(base::Error(base::Code::invalid,
+                                  fmt::format("there is no script {} in {}", base::printable(*script), folder.string()))
+                          .hint("--script is relative to --source")
+                          .field("script"));
   LATHE_TRY(auto snapshot, upload_snapshot(call.api(), folder));
-  say("snapshot: {} files, {}, sent {}", snapshot.files, base::human_bytes(snapshot.bytes), base::human_bytes(snapshot.sent_bytes));
+  say("snapshot: {} files, {}, sent {}", snapshot.files, base::human_bytes(snapshot.bytes),
+      base::human_bytes(snapshot.sent_bytes));
   body["snapshot"] = snapshot.digest.hex();
   return {};
 }
@@ -146,8 +166,9 @@ base::Result<int> submit(Call& call) {
 constinit const Command kRunSubmit{
     .path = "run submit",
     .summary = "Submit a run: a Python script with its folder, or a plain command",
-    .details = "The id is made here, before anything is sent; after network trouble the submit is repeated with the same id\n"
-               "and never makes a second run. With --follow the exit status tells how the run ended.",
+    .details =
+        "The id is made here, before anything is sent; after network trouble the submit is repeated with the same id\n"
+        "and never makes a second run. With --follow the exit status tells how the run ended.",
     .options = kOptions,
     .rest = "ARGS",
     .examples = kExamples,

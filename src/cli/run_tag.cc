@@ -8,8 +8,7 @@ namespace {
 constexpr std::array kArguments{
     Argument{.name = "RUN", .help = "the run's id"},
     Argument{.name = "KEY[=VALUE]", .help = "a tag to set", .required = false, .repeated = true}};
-constexpr std::array kOptions{
-    Option{.name = "remove", .value = "KEY", .help = "a tag to take away", .repeated = true}};
+constexpr std::array kOptions{Option{.name = "remove", .value = "KEY", .help = "a tag to take away", .repeated = true}};
 constexpr std::array kFields{Column{"run", "/id"}, Column{"tags", "/tags"}};
 
 base::Result<int> tag(Call& call) {
@@ -22,7 +21,8 @@ base::Result<int> tag(Call& call) {
   for (const auto& key : call.arguments.all("remove")) changes[key] = nullptr;
   if (changes.empty())
     return base::fail(base::Error(base::Code::invalid, "no tag was given").hint("lathe run tag RUN KEY=VALUE"));
-  LATHE_TRY(auto text, call.api().send("PATCH", call.workspace_path({"runs", call.argument(0), "tags"}), json::serialize(changes)));
+  LATHE_TRY(auto text, call.api().send("PATCH", call.workspace_path({"runs", call.argument(0), "tags"}),
+                                       json::serialize(changes)));
   return call.print_one(text, kFields);
 }
 

@@ -32,7 +32,8 @@ base::Result<int> wait(Call& call) {
 constinit const Command kRunWait{
     .path = "run wait",
     .summary = "Wait until a run is over",
-    .details = "Exit status 0 when it Completed, 20 when it Failed, 21 when it was Canceled. Ctrl-C leaves the run alone.",
+    .details =
+        "Exit status 0 when it Completed, 20 when it Failed, 21 when it was Canceled. Ctrl-C leaves the run alone.",
     .options = kOptions,
     .arguments = kArguments,
     .run = wait};

@@ -85,7 +85,8 @@ RunPlace run_place(const Call& call, std::string id) {
   return {.id = std::move(id), .path = std::move(path), .events = call.workspace_path({"events"})};
 }
 
-base::Result<std::string> watch_run(ApiClient& api, const RunPlace& run, const std::function<void(const RunMove&)>& on_move) {
+base::Result<std::string> watch_run(ApiClient& api, const RunPlace& run,
+                                    const std::function<void(const RunMove&)>& on_move) {
   MoveFilter filter(on_move);
   for (int retries = 0;; ++retries) {
     // The list first: whatever happened while there was no stream is in it.
@@ -116,11 +117,14 @@ base::Result<void> follow_log(ApiClient& api, const RunPlace& run, LogPlace plac
     if (!place.name.empty()) target += "&name=" + net::encode_segment(place.name);
     if (only_this_attempt || attempt > 1) target += fmt::format("&attempt={}", attempt);
     auto streamed = api.exchange_once([&](net::HttpClient& http) {
-      return http.download(target, [&](std::string_view bytes) -> base::Result<void> {
-        sink(bytes);
-        place.offset += bytes.size();
-        return {};
-      }, {}, true);
+      return http.download(
+          target,
+          [&](std::string_view bytes) -> base::Result<void> {
+            sink(bytes);
+            place.offset += bytes.size();
+            return {};
+          },
+          {}, true);
     });
     if (!streamed && !is_passing(streamed.error())) return base::fail(std::move(streamed).error());
     if (streamed) {

@@ -27,7 +27,8 @@ struct RunPlace {
 RunPlace run_place(const Call& call, std::string id);
 
 // Calls `on_move` for every move of the run, from its first, until it has ended; gives the final status.
-base::Result<std::string> watch_run(ApiClient& api, const RunPlace& run, const std::function<void(const RunMove&)>& on_move);
+base::Result<std::string> watch_run(ApiClient& api, const RunPlace& run,
+                                    const std::function<void(const RunMove&)>& on_move);
 
 struct LogPlace {
   std::string name;  // empty: the run's main log

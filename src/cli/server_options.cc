@@ -15,12 +15,15 @@ base::Result<ServerArgs> server_args(const Call& call) {
   if (args.tls_certificate.empty() != args.tls_key.empty())
     return base::fail(base::Error(base::Code::invalid, "TLS needs both files").hint("give --tls-cert and --tls-key"));
   auto colon = args.listen.rfind(':');
-  auto port = colon == std::string::npos ? std::nullopt : base::parse_u64(std::string_view(args.listen).substr(colon + 1));
+  auto port =
+      colon == std::string::npos ? std::nullopt : base::parse_u64(std::string_view(args.listen).substr(colon + 1));
   // The C library would read an empty host or "*" as loopback, which is the opposite of what was meant.
   bool has_host = colon != std::string::npos && colon > 0 && args.listen.substr(0, colon) != "*";
   if (!args.listen.empty() && (!has_host || !port || *port > 65535))
-    return base::fail(base::Error(base::Code::invalid, fmt::format("'{}' is not HOST:PORT", base::printable(args.listen)))
-                          .hint("for example --listen 127.0.0.1:8080; with TLS also 0.0.0.0:8080 for all addresses").field("listen"));
+    return base::fail(
+        base::Error(base::Code::invalid, fmt::format("'{}' is not HOST:PORT", base::printable(args.listen)))
+            .hint("for example --listen 127.0.0.1:8080; with TLS also 0.0.0.0:8080 for all addresses")
+            .field("listen"));
   return args;
 }
 

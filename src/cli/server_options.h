@@ -9,11 +9,21 @@
 namespace lathe::cli {
 
 inline constexpr std::array kServerOptions{
-    Option{.name = "listen", .value = "HOST:PORT", .help = "the address; one that is not loopback needs TLS", .fallback = "127.0.0.1 and a free port"},
+    Option{.name = "listen",
+           .value = "HOST:PORT",
+           .help = "the address; one that is not loopback needs TLS",
+           .fallback = "127.0.0.1 and a free port"},
     Option{.name = "tls-cert", .value = "FILE", .help = "certificate chain (PEM)", .completes = Completes::file},
     Option{.name = "tls-key", .value = "FILE", .help = "private key (PEM)", .completes = Completes::file},
-    Option{.name = "allow-host", .value = "NAME", .help = "a further name that clients may call the server by", .repeated = true},
-    Option{.name = "log-level", .value = "LEVEL", .help = "how much is logged", .fallback = "info", .choices = "debug|info|warn|error"},
+    Option{.name = "allow-host",
+           .value = "NAME",
+           .help = "a further name that clients may call the server by",
+           .repeated = true},
+    Option{.name = "log-level",
+           .value = "LEVEL",
+           .help = "how much is logged",
+           .fallback = "info",
+           .choices = "debug|info|warn|error"},
     Option{.name = "ready-fd", .value = "N", .help = "where readiness is told", .hidden = true},
     Option{.name = "print-routes", .help = "list the routes and end", .hidden = true},
 };

@@ -34,14 +34,15 @@ std::optional<std::string> typed_or_variable(const Arguments& arguments, std::st
 base::Result<fs::path> default_state(const Surroundings& surroundings) {
   if (auto xdg = variable(surroundings, "XDG_STATE_HOME")) return fs::path(*xdg) / "lathe";
   if (auto home = variable(surroundings, "HOME")) return fs::path(*home) / ".local/state/lathe";
-  return base::fail(base::Error(base::Code::invalid, "there is no HOME, so the state folder is unknown").hint("give --state DIR"));
+  return base::fail(
+      base::Error(base::Code::invalid, "there is no HOME, so the state folder is unknown").hint("give --state DIR"));
 }
 
 // What a config.json says decides where a token goes, so that a file of somebody else, in a folder that everybody may
 // write to, must not speak for this user.
 base::Result<std::string> read_own_file(const fs::path& file) {
   const sys::Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info {};
+  struct stat info{};
   if (!fd || ::fstat(fd.get(), &info) != 0) return base::fail(base::errno_error(errno, file.string()));
   if (!S_ISREG(info.st_mode)) return base::fail(base::Code::invalid, "{} is not a file", file.string());
   if (info.st_uid == ::geteuid() || info.st_uid == 0) return read_small_file(fmt::format("/proc/self/fd/{}", fd.get()));
@@ -80,14 +81,18 @@ base::Result<void> check_private(const std::string& address) {
   in6_addr v6{};
   if (::inet_pton(AF_INET, url.host.c_str(), &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) return {};
   if (::inet_pton(AF_INET6, url.host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)) return {};
-  return base::fail(base::Error(base::Code::invalid, fmt::format("{} is another machine, and without TLS the token would be readable on the network", base::printable(address)))
-                        .hint("use https://, or forward a port of this machine to it: ssh -L"));
+  return base::fail(
+      base::Error(base::Code::invalid,
+                  fmt::format("{} is another machine, and without TLS the token would be readable on the network",
+                              base::printable(address)))
+          .hint("use https://, or forward a port of this machine to it: ssh -L"));
 }
 
 base::Result<std::string> read_token(const fs::path& file) {
   auto text = read_small_file(file, 4096);
   if (!text)
-    return base::fail(std::move(text).error().during("reading the token").hint("--token-file names the file with your token"));
+    return base::fail(
+        std::move(text).error().during("reading the token").hint("--token-file names the file with your token"));
   if (is_token(base::trim(*text))) return std::string(base::trim(*text));
   return base::fail(base::Error(base::Code::unauthorized, fmt::format("{} holds no token of Lathe", file.string()))
                         .hint("--token-file names the file with your token; `lathe token create` makes one"));
@@ -167,7 +172,8 @@ base::Result<ServerFile> read_server_file(const fs::path& state) {
                           .hint("start one: lathe up   (another one is named by --server or --state)"));
   }
   LATHE_TRY(auto value, parse_json(*text, (state / "server.json").string()));
-  ServerFile out{.url = text_at(value, "/url"), .socket = text_at(value, "/socket"), .version = text_at(value, "/version")};
+  ServerFile out{
+      .url = text_at(value, "/url"), .socket = text_at(value, "/socket"), .version = text_at(value, "/version")};
   out.pid = static_cast<std::int64_t>(base::parse_u64(text_at(value, "/pid")).value_or(0));
   return out;
 }

@@ -1,6 +1,6 @@
 // Settings: where the state folder, the server, the token and the workspace are. Found, in this order: what was typed,
-// the environment (LATHE_STATE, LATHE_SERVER, LATHE_TOKEN_FILE), the workspace's config.json in this folder or a parent,
-// the user's own state folder. Plain values; nothing is opened before it is needed.
+// the environment (LATHE_STATE, LATHE_SERVER, LATHE_TOKEN_FILE), the workspace's config.json in this folder or a
+// parent, the user's own state folder. Plain values; nothing is opened before it is needed.
 #pragma once
 
 #include <filesystem>
@@ -51,7 +51,8 @@ struct ServerFile {
 };
 base::Result<ServerFile> read_server_file(const std::filesystem::path& state);
 
-// The address to connect to, read anew each time: a restarted server may have another port. The Unix socket is preferred.
+// The address to connect to, read anew each time: a restarted server may have another port. The Unix socket is
+// preferred.
 base::Result<net::ClientConfig> locate_server(const Settings& settings);
 
 }  // namespace lathe::cli

@@ -100,8 +100,8 @@ TEST_F(SettingsTest, TheUnixSocketIsPreferredWhereItCanBeUsed) {
 TEST_F(SettingsTest, OnlyATokenIsEverSentAsOne) {
   write("state/server.json", R"({"url":"http://127.0.0.1:2222","socket":"","pid":1,"version":"1"})");
   auto state = (root / "state").string();
-  for (const std::string& text : {std::string("-----BEGIN OPENSSH PRIVATE KEY-----\n"), std::string("lathe_short"), kToken + "x", kToken.substr(0, 48) + "/",
-                                  "x" + kToken.substr(1), std::string()}) {
+  for (const std::string& text : {std::string("-----BEGIN OPENSSH PRIVATE KEY-----\n"), std::string("lathe_short"),
+                                  kToken + "x", kToken.substr(0, 48) + "/", "x" + kToken.substr(1), std::string()}) {
     write("state/token", text);
     auto config = locate_server(settings({"--state", state.c_str()}));
     ASSERT_FALSE(config) << text;
@@ -115,20 +115,25 @@ TEST_F(SettingsTest, OnlyATokenIsEverSentAsOne) {
 TEST_F(SettingsTest, ATokenIsNotSentInTheClearToAnotherMachine) {
   write("token", kToken);
   auto token = (root / "token").string();
-  auto reaches = [&](const char* server) { return locate_server(settings({"--server", server, "--token-file", token.c_str()})); };
-  for (const char* server : {"http://gpu.example:1", "http://10.0.0.7:1", "http://127.0.0.1.example:1", "http://[fe80::1]:1"}) {
+  auto reaches = [&](const char* server) {
+    return locate_server(settings({"--server", server, "--token-file", token.c_str()}));
+  };
+  for (const char* server :
+       {"http://gpu.example:1", "http://10.0.0.7:1", "http://127.0.0.1.example:1", "http://[fe80::1]:1"}) {
     auto config = reaches(server);
     ASSERT_FALSE(config) << server;
     EXPECT_THAT(config.error().hint(), HasSubstr("https://"));
   }
-  for (const char* server : {"http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://gpu.example:1", "unix:///run/lathe.sock"})
+  for (const char* server : {"http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://gpu.example:1",
+                             "unix:///run/lathe.sock"})
     EXPECT_TRUE(reaches(server)) << server;
 }
 
 TEST_F(SettingsTest, AConfigThatAnotherUserOwnsIsIgnored) {
   write("project/.azureml/config.json", R"({"workspace_name":"team"})");
   write("project/deep/config.json", R"({"workspace_name":"planted"})");
-  if (::chown((root / "project/deep/config.json").c_str(), 12345, 12345) != 0) GTEST_SKIP() << "giving a file away needs root";
+  if (::chown((root / "project/deep/config.json").c_str(), 12345, 12345) != 0)
+    GTEST_SKIP() << "giving a file away needs root";
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(settings().workspace, "team");
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("belongs to another user"));
@@ -142,8 +147,12 @@ TEST_F(SettingsTest, WithoutAServerTheErrorSaysHowToStartOne) {
 }
 
 TEST_F(SettingsTest, TheConfigThatIsWrittenIsTheConfigThatIsRead) {
-  WorkspaceConfig config{.file = root / "project/.azureml/config.json", .workspace = "w", .subscription_id = "s",
-                         .resource_group = "g", .server = "http://127.0.0.1:1", .token_file = "/t"};
+  WorkspaceConfig config{.file = root / "project/.azureml/config.json",
+                         .workspace = "w",
+                         .subscription_id = "s",
+                         .resource_group = "g",
+                         .server = "http://127.0.0.1:1",
+                         .token_file = "/t"};
   write("project/.azureml/config.json", workspace_config_text(config));
   auto found = find_workspace_config(root / "project/deep/deeper");
   ASSERT_TRUE(found);

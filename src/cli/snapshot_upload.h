@@ -1,4 +1,5 @@
-// A source folder as a snapshot on the server: reads it (obeying .amlignore or .gitignore), sends what the server lacks.
+// A source folder as a snapshot on the server: reads it (obeying .amlignore or .gitignore), sends what the server
+// lacks.
 #pragma once
 
 #include <cstdint>

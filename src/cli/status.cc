@@ -8,11 +8,16 @@
 namespace lathe::cli {
 namespace {
 
-constexpr std::array kFields{Column{"server", "/server"},   Column{"address", "/url"},
-                             Column{"version", "/version"}, Column{"started", "/started", Shown::time},
-                             Column{"process", "/pid"},     Column{"state", "/state"},
-                             Column{"cores", "/machine/cores"}, Column{"memory", "/machine/memory_bytes", Shown::bytes},
-                             Column{"GPUs", "/machine/gpus", Shown::list}, Column{"workspaces", "/workspaces", Shown::list}};
+constexpr std::array kFields{Column{"server", "/server"},
+                             Column{"address", "/url"},
+                             Column{"version", "/version"},
+                             Column{"started", "/started", Shown::time},
+                             Column{"process", "/pid"},
+                             Column{"state", "/state"},
+                             Column{"cores", "/machine/cores"},
+                             Column{"memory", "/machine/memory_bytes", Shown::bytes},
+                             Column{"GPUs", "/machine/gpus", Shown::list},
+                             Column{"workspaces", "/workspaces", Shown::list}};
 
 base::Result<int> status(Call& call) {
   const auto& settings = call.settings;

@@ -21,8 +21,9 @@ base::Result<int> verify(Call& call) {
 
 }  // namespace
 
-constinit const Command kStoreVerify{.path = "store verify",
-                                     .summary = "Read every blob and compare it with its digest; exit status 9 when one is damaged",
-                                     .run = verify};
+constinit const Command kStoreVerify{
+    .path = "store verify",
+    .summary = "Read every blob and compare it with its digest; exit status 9 when one is damaged",
+    .run = verify};
 
 }  // namespace lathe::cli

@@ -45,7 +45,8 @@ std::string render_fields(const std::vector<std::pair<std::string, std::string>>
   std::string out;
   for (const auto& [name, value] : fields)
     if (!value.empty())
-      out += fmt::format("{}:{}{}\n", name, std::string(width - width_of(name) + 1, ' '), base::printable(value, kCellLimit));
+      out += fmt::format("{}:{}{}\n", name, std::string(width - width_of(name) + 1, ' '),
+                         base::printable(value, kCellLimit));
   return out;
 }
 

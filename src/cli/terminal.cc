@@ -24,17 +24,26 @@ bool write_all(int fd, std::string_view bytes) {
 std::string_view default_hint(base::Code code) {
   using base::Code;
   switch (code) {
-    case Code::unauthorized: return "--token-file names the file with the token; `lathe token create` makes one";
-    case Code::forbidden: return "ask somebody with a higher role: `lathe token create --role …`";
+    case Code::unauthorized:
+      return "--token-file names the file with the token; `lathe token create` makes one";
+    case Code::forbidden:
+      return "ask somebody with a higher role: `lathe token create --role …`";
     case Code::unavailable:
-    case Code::timeout: return "`lathe status` tells whether the server runs, `lathe up` starts it";
-    case Code::no_space: return "`lathe store gc --dry-run` tells what could be freed; `lathe run delete` frees more";
-    case Code::corrupt: return "`lathe store verify` lists what is damaged";
-    case Code::rate_limited: return "try again in a moment";
-    case Code::not_found: return "the matching `list` command shows what there is";
+    case Code::timeout:
+      return "`lathe status` tells whether the server runs, `lathe up` starts it";
+    case Code::no_space:
+      return "`lathe store gc --dry-run` tells what could be freed; `lathe run delete` frees more";
+    case Code::corrupt:
+      return "`lathe store verify` lists what is damaged";
+    case Code::rate_limited:
+      return "try again in a moment";
+    case Code::not_found:
+      return "the matching `list` command shows what there is";
     case Code::conflict:
-    case Code::fenced: return "the matching `show` command tells how it stands";
-    default: return "`lathe COMMAND --help` tells how the command is used, `lathe doctor` what this machine lacks";
+    case Code::fenced:
+      return "the matching `show` command tells how it stands";
+    default:
+      return "`lathe COMMAND --help` tells how the command is used, `lathe doctor` what this machine lacks";
   }
 }
 
@@ -50,7 +59,8 @@ void write_talk(std::string_view line) {
 }
 
 std::string error_text(const base::Error& error) {
-  return fmt::format("error: {}\nhint: {}", error.text(), error.hint().empty() ? default_hint(error.code()) : error.hint());
+  return fmt::format("error: {}\nhint: {}", error.text(),
+                     error.hint().empty() ? default_hint(error.code()) : error.hint());
 }
 
 Progress::Progress(std::string_view what, std::uint64_t total_bytes)

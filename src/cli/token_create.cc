@@ -9,18 +9,26 @@ namespace {
 
 constexpr std::array kArguments{Argument{.name = "NAME", .help = "whom or what it is for"}};
 constexpr std::array kOptions{
-    Option{.name = "role", .value = "ROLE", .help = "what it may do", .fallback = "contributor", .choices = "viewer|contributor|operator|admin"},
+    Option{.name = "role",
+           .value = "ROLE",
+           .help = "what it may do",
+           .fallback = "contributor",
+           .choices = "viewer|contributor|operator|admin"},
     Option{.name = "days", .value = "N", .help = "it expires after this many days", .fallback = "90"},
     Option{.name = "only-workspace", .value = "NAME", .help = "it works in this workspace only"},
-    Option{.name = "save", .value = "FILE", .help = "write the token into this new file (mode 0600) instead of stdout", .completes = Completes::file},
+    Option{.name = "save",
+           .value = "FILE",
+           .help = "write the token into this new file (mode 0600) instead of stdout",
+           .completes = Completes::file},
 };
-constexpr std::array kFields{Column{"id", "/id"},     Column{"name", "/name"},           Column{"role", "/role"},
+constexpr std::array kFields{Column{"id", "/id"}, Column{"name", "/name"}, Column{"role", "/role"},
                              Column{"expires", "/expires", Shown::time}, Column{"token", "/token"}};
 
 base::Result<int> create(Call& call) {
   const auto& typed = call.arguments;
   LATHE_TRY(auto days, typed.number("days", 90, 1, 3650));
-  json::object body{{"name", call.argument(0)}, {"role", typed.value_or("role", "contributor")}, {"expires_in_days", days}};
+  json::object body{
+      {"name", call.argument(0)}, {"role", typed.value_or("role", "contributor")}, {"expires_in_days", days}};
   if (auto workspace = typed.find("only-workspace")) body["workspace"] = *workspace;
   LATHE_TRY(auto text, call.api().send("POST", api_path({"tokens"}), json::serialize(body)));
   auto file = typed.find("save");
@@ -37,13 +45,14 @@ base::Result<int> create(Call& call) {
 
 }  // namespace
 
-constinit const Command kTokenCreate{
-    .path = "token create",
-    .summary = "Create a token for a person or a program",
-    .details = "viewer reads; contributor also submits and changes runs; operator also changes compute targets and the store;\n"
-               "admin also manages tokens.",
-    .options = kOptions,
-    .arguments = kArguments,
-    .run = create};
+constinit const Command kTokenCreate{.path = "token create",
+                                     .summary = "Create a token for a person or a program",
+                                     .details =
+                                         "viewer reads; contributor also submits and changes runs; operator also "
+                                         "changes compute targets and the store;\n"
+                                         "admin also manages tokens.",
+                                     .options = kOptions,
+                                     .arguments = kArguments,
+                                     .run = create};
 
 }  // namespace lathe::cli

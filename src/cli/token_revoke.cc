@@ -15,6 +15,7 @@ base::Result<int> revoke(Call& call) {
 
 }  // namespace
 
-constinit const Command kTokenRevoke{.path = "token revoke", .summary = "Revoke a token, at once", .arguments = kArguments, .run = revoke};
+constinit const Command kTokenRevoke{
+    .path = "token revoke", .summary = "Revoke a token, at once", .arguments = kArguments, .run = revoke};
 
 }  // namespace lathe::cli

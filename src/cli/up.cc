@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kOptions = kServerOptions;
-constexpr std::array kFields{Column{"address", "/url"}, Column{"socket", "/socket"}, Column{"state", "/state"},
+constexpr std::array kFields{Column{"address", "/url"}, Column{"socket", "/socket"},    Column{"state", "/state"},
                              Column{"log", "/log"},     Column{"token", "/token_file"}, Column{"process", "/pid"}};
 constexpr int kReadyFd = 3;
 constexpr std::chrono::seconds kOthersStart(30);
@@ -52,8 +52,10 @@ base::Result<int> report(Call& call, const ServerFile& server) {
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   // dup2 also clears close-on-exec, unless both are the same descriptor.
-  if (ready == kReadyFd) ::fcntl(ready, F_SETFD, 0);
-  else ::dup2(ready, kReadyFd);
+  if (ready == kReadyFd)
+    ::fcntl(ready, F_SETFD, 0);
+  else
+    ::dup2(ready, kReadyFd);
   ::execv("/proc/self/exe", words.data());
   ::_exit(127);
 }
@@ -126,7 +128,8 @@ base::Result<int> up(Call& call) {
   }
   std::error_code error;
   fs::create_directories(args.state.parent_path(), error);
-  if (::mkdir(args.state.c_str(), 0700) != 0 && errno != EEXIST) return base::fail(base::errno_error(errno, args.state.string()));
+  if (::mkdir(args.state.c_str(), 0700) != 0 && errno != EEXIST)
+    return base::fail(base::errno_error(errno, args.state.string()));
   fs::path log_file = args.state / "server.log";
   auto size_before = fs::file_size(log_file, error);
   if (error) size_before = 0;
@@ -145,10 +148,11 @@ base::Result<int> up(Call& call) {
 
 }  // namespace
 
-constinit const Command kUp{.path = "up",
-                            .summary = "Start a server for this user in the background",
-                            .details = "Twice is one server. Prints its address, its state folder, its log and the file with the token.",
-                            .options = kOptions,
-                            .run = up};
+constinit const Command kUp{
+    .path = "up",
+    .summary = "Start a server for this user in the background",
+    .details = "Twice is one server. Prints its address, its state folder, its log and the file with the token.",
+    .options = kOptions,
+    .run = up};
 
 }  // namespace lathe::cli

@@ -9,8 +9,10 @@ namespace lathe::cli {
 namespace {
 
 base::Result<int> show(Call& call) {
-  if (call.settings.json) write_data(pretty_json(json::object{{"version", json::string_view(version().data(), version().size())}}));
-  else write_data(fmt::format("lathe {}\n", version()));
+  if (call.settings.json)
+    write_data(pretty_json(json::object{{"version", json::string_view(version().data(), version().size())}}));
+  else
+    write_data(fmt::format("lathe {}\n", version()));
   return 0;
 }
 

@@ -8,7 +8,8 @@ namespace lathe::cli {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kArguments{Argument{.name = "NAME", .help = "the workspace's name (default 'default')", .required = false}};
+constexpr std::array kArguments{
+    Argument{.name = "NAME", .help = "the workspace's name (default 'default')", .required = false}};
 constexpr std::array kOptions{
     Option{.name = "subscription-id", .value = "ID", .help = "kept for scripts that read it", .fallback = "zeros"},
     Option{.name = "resource-group", .value = "NAME", .help = "kept for scripts that read it", .fallback = "lathe"},
@@ -47,8 +48,9 @@ base::Result<int> init(Call& call) {
 constinit const Command kWorkspaceInit{
     .path = "workspace init",
     .summary = "Create a workspace, or find it, and write .azureml/config.json here",
-    .details = "The file names the server and the file with the token, never the token itself. It is the config.json that\n"
-               "Workspace.from_config() reads.",
+    .details =
+        "The file names the server and the file with the token, never the token itself. It is the config.json that\n"
+        "Workspace.from_config() reads.",
     .options = kOptions,
     .arguments = kArguments,
     .examples = kExamples,

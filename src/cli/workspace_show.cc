@@ -16,6 +16,7 @@ base::Result<int> show(Call& call) {
 
 }  // namespace
 
-constinit const Command kWorkspaceShow{.path = "workspace show", .summary = "Show the workspace of this folder", .run = show};
+constinit const Command kWorkspaceShow{
+    .path = "workspace show", .summary = "Show the workspace of this folder", .run = show};
 
 }  // namespace lathe::cli

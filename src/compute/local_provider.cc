@@ -23,9 +23,9 @@ namespace {
 
 constexpr int kLockFd = 3;  // in the runner: the lock on its folder
 
-// Asks the file system to spread the subfolders of `folder` over the disk, as it does with home directories (chattr +T).
-// All near one another, folders that come and go by the thousand make ext4 look past every recently freed inode for each
-// new one, which costs more than the run itself. A hint: other file systems say no.
+// Asks the file system to spread the subfolders of `folder` over the disk, as it does with home directories (chattr
+// +T). All near one another, folders that come and go by the thousand make ext4 look past every recently freed inode
+// for each new one, which costs more than the run itself. A hint: other file systems say no.
 void spread_subfolders(const fs::path& folder) {
   int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
@@ -106,8 +106,8 @@ LocalProvider::LocalProvider(LocalConfig config, rt::Loop& home, rt::BlockingPoo
 
 fs::path LocalProvider::folder(const TaskName& task) const { return config_.work / task.text(); }
 
-base::Result<std::string> LocalProvider::spawn(std::vector<std::string> arguments,
-                                               std::vector<std::string> environment, int lock) const {
+base::Result<std::string> LocalProvider::spawn(std::vector<std::string> arguments, std::vector<std::string> environment,
+                                               int lock) const {
   arguments.insert(arguments.begin(), config_.launcher.begin(), config_.launcher.end());
   const SpawnActions spawn_setup(lock);
   auto argv = pointers(arguments);
@@ -158,7 +158,8 @@ rt::Task<std::vector<TaskName>> LocalProvider::traces() {
   co_return co_await pool_.run(home_, [&] {
     std::vector<TaskName> out;
     std::error_code failed;
-    for (fs::directory_iterator entry(config_.work, failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+    for (fs::directory_iterator entry(config_.work, failed); !failed && entry != fs::directory_iterator();
+         entry.increment(failed))
       if (auto task = parse_task(entry->path().filename().string())) out.push_back(*task);
     return out;
   });

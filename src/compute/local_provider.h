@@ -14,9 +14,9 @@
 namespace lathe::compute {
 
 struct LocalConfig {
-  std::filesystem::path program;       // the lathe binary
-  std::filesystem::path work;          // one folder per node task below it
-  std::vector<std::string> launcher;   // command put before the runner's own, e.g. {"nice"}
+  std::filesystem::path program;      // the lathe binary
+  std::filesystem::path work;         // one folder per node task below it
+  std::vector<std::string> launcher;  // command put before the runner's own, e.g. {"nice"}
   model::Machine machine;
 };
 
@@ -35,7 +35,8 @@ class LocalProvider final : public Provider {
 
  private:
   // The child gets `lock` as descriptor 3, when there is one.
-  base::Result<std::string> spawn(std::vector<std::string> arguments, std::vector<std::string> environment, int lock = -1) const;
+  base::Result<std::string> spawn(std::vector<std::string> arguments, std::vector<std::string> environment,
+                                  int lock = -1) const;
   base::Result<std::string> start_in(const std::filesystem::path& folder, std::vector<std::string> arguments,
                                      std::vector<std::string> environment) const;
   LocalConfig config_;

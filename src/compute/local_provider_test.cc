@@ -30,7 +30,8 @@ class LocalProviderTest : public ::testing::Test {
     fs::remove_all(folder_);
   }
   LocalProvider provider(const std::string& shell) {
-    return LocalProvider({.program = "lathe", .work = folder_, .launcher = {"/bin/sh", "-c", shell}, .machine = {}}, loop_, pool_);
+    return LocalProvider({.program = "lathe", .work = folder_, .launcher = {"/bin/sh", "-c", shell}, .machine = {}},
+                         loop_, pool_);
   }
   void run(Task<void> task) {
     std::exception_ptr failure;
@@ -61,9 +62,8 @@ class LocalProviderTest : public ::testing::Test {
 
 TEST_F(LocalProviderTest, HandsTheTokenOverInTheEnvironmentAndNeverInTheArguments) {
   auto local = provider("echo \"$0 $*\" > " + (folder_ / "args").string() + "; env > " + (folder_ / "env").string());
-  run([](LocalProvider& p, RunnerStart start) -> Task<void> {
-    co_await p.gone(co_await p.start(start), {});
-  }(local, start_));
+  run([](LocalProvider& p, RunnerStart start) -> Task<void> { co_await p.gone(co_await p.start(start), {}); }(local,
+                                                                                                              start_));
   EXPECT_EQ(read("args"), "lathe runner --url unix:///sock --work " + (folder_ / "12.1.0").string() + "\n");
   auto environment = read("env");
   EXPECT_NE(environment.find("LATHE_RUN_TOKEN=the secret\n"), std::string::npos);
@@ -75,9 +75,8 @@ TEST_F(LocalProviderTest, ARunnerIsInItsOwnSessionAndHoldsNoneOfOurDescriptors) 
   int leak = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as a library might
   auto local = provider("ls -l /proc/self/fd > " + (folder_ / "fds").string() + "; cut -d' ' -f6 /proc/$$/stat > " +
                         (folder_ / "session").string() + "; echo $$ > " + (folder_ / "pid").string());
-  run([](LocalProvider& p, RunnerStart start) -> Task<void> {
-    co_await p.gone(co_await p.start(start), {});
-  }(local, start_));
+  run([](LocalProvider& p, RunnerStart start) -> Task<void> { co_await p.gone(co_await p.start(start), {}); }(local,
+                                                                                                              start_));
   ::close(leak);
   EXPECT_EQ(read("session"), read("pid"));
   EXPECT_EQ(read("fds").find(fmt::format(" {} -> /dev/null", leak)), std::string::npos);
@@ -103,15 +102,18 @@ TEST_F(LocalProviderTest, AHandleOfAnotherProcessWithTheSamePidIsGone) {
 }
 
 TEST_F(LocalProviderTest, AProgramThatIsNotThereIsAnError) {
-  LocalProvider local({.program = "lathe", .work = folder_, .launcher = {"/nonexistent/program"}, .machine = {}}, loop_, pool_);
-  EXPECT_THROW(run([](LocalProvider& p, RunnerStart start) -> Task<void> { co_await p.start(start); }(local, start_)), base::Error);
+  LocalProvider local({.program = "lathe", .work = folder_, .launcher = {"/nonexistent/program"}, .machine = {}}, loop_,
+                      pool_);
+  EXPECT_THROW(run([](LocalProvider& p, RunnerStart start) -> Task<void> { co_await p.start(start); }(local, start_)),
+               base::Error);
 }
 
 TEST_F(LocalProviderTest, FindsARunnerByTheLockOnItsSpool) {
   auto local = provider("true");
   auto trace = [&] {
     Provider::Found found;
-    run([](LocalProvider& p, TaskName task, Provider::Found& out) -> Task<void> { out = co_await p.find(task); }(local, start_.task, found));
+    run([](LocalProvider& p, TaskName task, Provider::Found& out) -> Task<void> { out = co_await p.find(task); }(
+                                                                      local, start_.task, found));
     return found;
   };
   EXPECT_EQ(trace().trace, Provider::Trace::none);

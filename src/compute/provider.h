@@ -41,7 +41,8 @@ class Provider {
   // What became of a task that an earlier server process started.
   enum class Trace {
     none,      // nothing lives and there is no spool: no runner of this task has claimed anything
-    starting,  // a runner was started and has no spool yet, or its process cannot be told from others now: look again later
+    starting,  // a runner was started and has no spool yet, or its process cannot be told from others now: look again
+               // later
     dead,      // a spool without a runner; processes of its run may still be dying
     wrecked,   // a spool that the machine's own death has damaged: whether anything ran is not known
     alive,     // a runner with its spool

@@ -1,5 +1,5 @@
-// The list of runs, newest first (by sequence), from an index for every combination of filters: a page costs the same at
-// a hundred runs and at a hundred thousand. A tag together with other filters walks the runs that have the tag.
+// The list of runs, newest first (by sequence), from an index for every combination of filters: a page costs the same
+// at a hundred runs and at a hundred thousand. A tag together with other filters walks the runs that have the tag.
 #pragma once
 
 #include <optional>

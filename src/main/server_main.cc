@@ -17,7 +17,8 @@ void read_listen(const std::string& text, net::ListenConfig& listen) {
   auto colon = text.rfind(':');
   if (colon == text.npos) return;
   listen.host = text.substr(0, colon);
-  if (listen.host.starts_with('[') && listen.host.ends_with(']')) listen.host = listen.host.substr(1, listen.host.size() - 2);
+  if (listen.host.starts_with('[') && listen.host.ends_with(']'))
+    listen.host = listen.host.substr(1, listen.host.size() - 2);
   listen.port = static_cast<std::uint16_t>(base::parse_u64(std::string_view(text).substr(colon + 1)).value_or(0));
 }
 
@@ -26,7 +27,8 @@ void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) base::log::warn("the limit of open files could not be raised", {{"errno", errno}});
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    base::log::warn("the limit of open files could not be raised", {{"errno", errno}});
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ struct Fitting {
     else if (given < wanted.gpus)
       note_cut("GPUs", std::to_string(wanted.gpus), std::to_string(given));
     if (given * max_nodes > there)
-      note(fmt::format("this machine has {} GPU(s) for {}; runs wait for them in turn, a run of more nodes goes without",
-                       there, nodes_in_words(max_nodes)));
+      note(
+          fmt::format("this machine has {} GPU(s) for {}; runs wait for them in turn, a run of more nodes goes without",
+                      there, nodes_in_words(max_nodes)));
     return {};
   }
 

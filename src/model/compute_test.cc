@@ -61,8 +61,7 @@ TEST(FitSize, SaysWhenGpusAreLeftOut) {
   auto fitted = fit_size({"STANDARD_NC6", 1000, kGib, 1}, 1, small_machine(), {});
   ASSERT_TRUE(fitted);
   EXPECT_EQ(fitted->size.gpus, 0);
-  EXPECT_EQ(fitted->notes,
-            std::vector<std::string>{"STANDARD_NC6: runs without its 1 GPU(s); this machine has none"});
+  EXPECT_EQ(fitted->notes, std::vector<std::string>{"STANDARD_NC6: runs without its 1 GPU(s); this machine has none"});
   auto shared = fit_size({"STANDARD_NC24", 1000, kGib, 4}, 1, gpu_machine(), {});
   EXPECT_EQ(shared->size.gpus, 3);
   auto more_nodes_than_gpus = fit_size({"STANDARD_NC6", 1000, kGib, 1}, 4, gpu_machine(), {});

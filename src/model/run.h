@@ -57,11 +57,11 @@ struct RunSpec {
 
 // The part of a machine that one node task got.
 struct Slice {
-  int node = 0;                       // rank in the gang, 0 first
-  std::string node_name;              // e.g. "cpu-cluster/3"
+  int node = 0;           // rank in the gang, 0 first
+  std::string node_name;  // e.g. "cpu-cluster/3"
   std::int64_t millicores = 0;
   std::int64_t memory_bytes = 0;
-  std::vector<std::string> gpus;      // device ids for CUDA_VISIBLE_DEVICES
+  std::vector<std::string> gpus;  // device ids for CUDA_VISIBLE_DEVICES
   bool operator==(const Slice&) const = default;
 };
 
@@ -75,11 +75,11 @@ struct Usage {
 };
 
 enum class EndReason {
-  none,            // not ended
-  exited,          // the process ended by itself; see exit_code
-  signaled,        // the process was killed by a signal that was not ours
-  out_of_memory,   // the kernel killed it at its memory limit
-  timed_out,       // max_run_duration_seconds passed
+  none,           // not ended
+  exited,         // the process ended by itself; see exit_code
+  signaled,       // the process was killed by a signal that was not ours
+  out_of_memory,  // the kernel killed it at its memory limit
+  timed_out,      // max_run_duration_seconds passed
   canceled,
   preempted,       // a dedicated run needed the node
   node_lost,       // the runner or its machine died

@@ -41,8 +41,9 @@ base::Result<std::vector<Address>> resolve(const std::string& host, std::uint16_
   hints.ai_socktype = SOCK_STREAM;
   const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status != 0)
-    return base::fail(Error(Code::unavailable, fmt::format("the host {} is not known: {}", host, ::gai_strerror(status)))
-                          .hint("check the name, or use its address"));
+    return base::fail(
+        Error(Code::unavailable, fmt::format("the host {} is not known: {}", host, ::gai_strerror(status)))
+            .hint("check the name, or use its address"));
   std::vector<Address> all;
   for (const addrinfo* entry = found; entry; entry = entry->ai_next) {
     std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
@@ -66,8 +67,10 @@ std::string to_text(const Address& address, bool without_port) {
   }
   if (address.storage.ss_family == AF_INET6) {
     const auto& six = v6(address);
-    if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) ::inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], text, sizeof text);
-    else ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
+    if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+      ::inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], text, sizeof text);
+    else
+      ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
     return without_port ? text : fmt::format("[{}]:{}", text, ntohs(six.sin6_port));
   }
   return text;
@@ -89,7 +92,8 @@ base::Result<UnixAddress> UnixAddress::make(const std::filesystem::path& path) {
     if (out.folder_ < 0) return base::fail(base::errno_error(errno, "opening the folder of the socket " + name));
     name = fmt::format("/proc/self/fd/{}/{}", out.folder_, path.filename().string());
     if (name.size() >= sizeof unix_address.sun_path)
-      return base::fail(Error(Code::invalid, "the name of the socket is too long: " + path.string()).hint("use a shorter name"));
+      return base::fail(
+          Error(Code::invalid, "the name of the socket is too long: " + path.string()).hint("use a shorter name"));
   }
   unix_address.sun_family = AF_UNIX;
   std::memcpy(unix_address.sun_path, name.c_str(), name.size() + 1);

@@ -26,8 +26,8 @@ bool is_loopback(const Address& address);
 std::string to_text(const Address& address, bool without_port = false);
 Address local_address(int fd);
 
-// The address of a Unix socket. A path longer than the kernel's 107 bytes goes through a descriptor of its folder, which
-// lives as long as this value.
+// The address of a Unix socket. A path longer than the kernel's 107 bytes goes through a descriptor of its folder,
+// which lives as long as this value.
 class UnixAddress {
  public:
   static base::Result<UnixAddress> make(const std::filesystem::path& path);

@@ -37,8 +37,10 @@ base::Result<Url> Url::parse(const std::string& text) {
     if (!url.socket_path.starts_with('/')) return base::fail(bad_url(text));
     return url;
   }
-  if (rest.starts_with("https://")) url.tls = true;
-  else if (!rest.starts_with("http://")) return base::fail(bad_url(text));
+  if (rest.starts_with("https://"))
+    url.tls = true;
+  else if (!rest.starts_with("http://"))
+    return base::fail(bad_url(text));
   rest.remove_prefix(url.tls ? 8 : 7);
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.empty() || rest.find_first_of("/?#@ \r\n") != rest.npos) return base::fail(bad_url(text));

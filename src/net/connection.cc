@@ -17,15 +17,13 @@ using base::Code;
 using base::Error;
 
 constexpr std::size_t kFilePiece = 1 << 20;
-constexpr std::size_t kTurnBytes = 512 * 1024;   // moved before others get their turn on the home thread
-constexpr std::size_t kCallBytes = 16 * 1024;    // what a call costs at least, in bytes
+constexpr std::size_t kTurnBytes = 512 * 1024;  // moved before others get their turn on the home thread
+constexpr std::size_t kCallBytes = 16 * 1024;   // what a call costs at least, in bytes
 constexpr std::size_t kCopyPiece = 64 * 1024;
-constexpr std::size_t kLingerBytes = 16 << 20;   // discarded while the client still sends
+constexpr std::size_t kLingerBytes = 16 << 20;  // discarded while the client still sends
 constexpr auto kLingerTime = std::chrono::seconds(2);
 
-Io from_errno(Io::Kind wanted) {
-  return {errno == EAGAIN || errno == EINTR ? wanted : Io::Kind::failed};
-}
+Io from_errno(Io::Kind wanted) { return {errno == EAGAIN || errno == EINTR ? wanted : Io::Kind::failed}; }
 
 // sendfile(2) knows no MSG_NOSIGNAL: SIGPIPE is held back for the call and taken away if it came.
 class HoldPipeSignal {
@@ -54,7 +52,9 @@ class HoldPipeSignal {
 struct Turn {
   rt::Loop& loop;
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiting) { loop.post([waiting] { waiting.resume(); }); }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    loop.post([waiting] { waiting.resume(); });
+  }
   void await_resume() const noexcept {}
 };
 
@@ -112,7 +112,8 @@ Io Connection::try_write(const Pieces& pieces, bool more_follows) {
     return ssl_write(ssl_.get(), first.data(), first.size());
   }
   iovec vector[std::tuple_size_v<Pieces>];
-  std::ranges::transform(pieces, vector, [](auto piece) { return iovec{const_cast<char*>(piece.data()), piece.size()}; });
+  std::ranges::transform(pieces, vector,
+                         [](auto piece) { return iovec{const_cast<char*>(piece.data()), piece.size()}; });
   msghdr message{};
   message.msg_iov = vector;
   message.msg_iovlen = pieces.size();
@@ -162,16 +163,18 @@ Io Connection::try_send_file(int fd, std::uint64_t& offset, std::uint64_t end) {
 rt::Task<void> Connection::send_file(const FileBody& file) {
   // The kernel reads ahead while the socket drains; the home thread should find the pages in memory.
   ::posix_fadvise(file.fd, static_cast<off_t>(file.offset), static_cast<off_t>(file.length), POSIX_FADV_SEQUENTIAL);
-  ::posix_fadvise(file.fd, static_cast<off_t>(file.offset), static_cast<off_t>(std::min<std::uint64_t>(file.length, 4 * kFilePiece)),
-                  POSIX_FADV_WILLNEED);
+  ::posix_fadvise(file.fd, static_cast<off_t>(file.offset),
+                  static_cast<off_t>(std::min<std::uint64_t>(file.length, 4 * kFilePiece)), POSIX_FADV_WILLNEED);
   if (ssl_) co_return co_await copy_file(file);
   std::uint64_t offset = file.offset;
   const std::uint64_t end = file.offset + file.length;
   while (offset < end) {
     const Io io = try_send_file(file.fd, offset, end);
     if (io.kind == Io::Kind::end) throw Error(Code::io, "a file became shorter while it was sent");
-    if (io.kind != Io::Kind::done) co_await wait_for_client(io.kind);
-    else co_await be_fair(io.count);
+    if (io.kind != Io::Kind::done)
+      co_await wait_for_client(io.kind);
+    else
+      co_await be_fair(io.count);
   }
 }
 
@@ -194,9 +197,12 @@ rt::Task<void> Connection::linger() {
   std::vector<char> waste(kCopyPiece);
   for (std::size_t total = 0; total < kLingerBytes;) {
     const auto count = ::recv(socket_.fd(), waste.data(), waste.size(), 0);
-    if (count > 0) total += static_cast<std::size_t>(count);
-    else if (count == 0 || errno != EAGAIN) co_return;
-    else if (!co_await socket_.readable()) co_return;
+    if (count > 0)
+      total += static_cast<std::size_t>(count);
+    else if (count == 0 || errno != EAGAIN)
+      co_return;
+    else if (!co_await socket_.readable())
+      co_return;
   }
 }
 

@@ -26,7 +26,8 @@ class Connection {
   rt::Task<void> write(Pieces pieces, bool more_follows = false);
   // Sends with sendfile(2) where the socket is plain.
   rt::Task<void> send_file(const FileBody& file);
-  // To be called after each read and each request: a client that is always ready must not keep the home thread to itself.
+  // To be called after each read and each request: a client that is always ready must not keep the home thread to
+  // itself.
   rt::Task<void> be_fair(std::size_t bytes);
   // Says "no more" and lets the client finish reading: an unread request body would turn close() into a reset that
   // destroys the answer on its way.

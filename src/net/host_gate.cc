@@ -31,7 +31,8 @@ Authority split_authority(std::string_view text) {
 bool is_loopback_name(std::string_view host) { return host == "localhost" || host == "127.0.0.1" || host == "::1"; }
 
 [[noreturn]] void refuse(int status, std::string message, std::string hint = {}) {
-  throw StatusError{status, Error(status == 400 ? Code::invalid : Code::forbidden, std::move(message)).hint(std::move(hint))};
+  throw StatusError{status,
+                    Error(status == 400 ? Code::invalid : Code::forbidden, std::move(message)).hint(std::move(hint))};
 }
 
 }  // namespace

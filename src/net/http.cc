@@ -10,10 +10,14 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out.append({'\\', c});
-    else if (c == '\n') out += "\\n";
-    else if (byte < 0x20 || byte == 0x7f) out.append({'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]});
-    else out += c;
+    if (c == '"' || c == '\\')
+      out.append({'\\', c});
+    else if (c == '\n')
+      out += "\\n";
+    else if (byte < 0x20 || byte == 0x7f)
+      out.append({'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]});
+    else
+      out += c;
   }
   out += '"';
 }
@@ -23,8 +27,10 @@ void append_member(std::string& out, std::string_view name, const std::string& t
   out += name;
   out += "\":";
   // A message may quote a client's bytes; JSON must stay valid UTF-8.
-  if (base::is_valid_utf8(text)) append_json_string(out, text);
-  else append_json_string(out, base::printable(text, 2000));
+  if (base::is_valid_utf8(text))
+    append_json_string(out, text);
+  else
+    append_json_string(out, base::printable(text, 2000));
 }
 
 }  // namespace

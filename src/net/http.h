@@ -49,7 +49,7 @@ enum class Role { none, run, viewer, contributor, operator_, admin };
 // Who is asking, as found by the Authenticator.
 struct Principal {
   Role role = Role::none;
-  std::string name;       // "admin", a token's name, or "run <id>"
+  std::string name;  // "admin", a token's name, or "run <id>"
   std::int64_t token_id = 0;
   std::string run_id;     // role run: the run it may act for
   int attempt = 0;        // role run: its attempt
@@ -58,16 +58,16 @@ struct Principal {
 
 struct Request {
   std::string method;
-  std::string path;                                 // decoded once, no query
-  std::map<std::string, std::string> params;        // {name} parts of the route, decoded
-  std::multimap<std::string, std::string> query;    // decoded
+  std::string path;                               // decoded once, no query
+  std::map<std::string, std::string> params;      // {name} parts of the route, decoded
+  std::multimap<std::string, std::string> query;  // decoded
   Headers headers;
-  std::string remote;                               // "127.0.0.1:4711" or "unix uid=1000 pid=4711"
-  bool is_local = false;                            // came over the Unix socket
+  std::string remote;     // "127.0.0.1:4711" or "unix uid=1000 pid=4711"
+  bool is_local = false;  // came over the Unix socket
   Principal principal;
   BodyReader* body = nullptr;
-  rt::CancelToken cancel;                           // fires when the client goes away (seen once the body was read)
-                                                    // or the server stops
+  rt::CancelToken cancel;  // fires when the client goes away (seen once the body was read)
+                           // or the server stops
 
   std::optional<std::string> header(std::string_view lower_case_name) const;
   std::optional<std::string> query_value(const std::string& name) const;

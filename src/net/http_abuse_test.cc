@@ -21,7 +21,8 @@ class Abuse : public ::testing::Test {
   Abuse() {
     server.get("/ok", say_ok);
     server.get("/private", say_ok, Permission::read);
-    server.get("/item/{name}", [](Request& request) -> rt::Task<Response> { co_return Response::json(request.params.at("name")); });
+    server.get("/item/{name}",
+               [](Request& request) -> rt::Task<Response> { co_return Response::json(request.params.at("name")); });
     server.post("/echo", echo);
     server.post("/ignore", say_ok);
   }
@@ -68,7 +69,8 @@ TEST_F(Abuse, ContradictoryFramingIsRefusedAndTheRestNeverParsed) {
     EXPECT_THAT(answer, HasSubstr("\"code\":\"invalid\"")) << fields;
   }
   for (const std::string value : {"gzip", "gzip, chunked", "chunked, identity", "xchunked", "\"chunked\""}) {
-    const auto answer = talk("POST /echo HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: " + value + "\r\n\r\n" + smuggled);
+    const auto answer =
+        talk("POST /echo HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: " + value + "\r\n\r\n" + smuggled);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 501 ")) << value;
     EXPECT_EQ(count(answer, "HTTP/1.1 "), 1) << value;
   }
@@ -76,11 +78,11 @@ TEST_F(Abuse, ContradictoryFramingIsRefusedAndTheRestNeverParsed) {
 
 TEST_F(Abuse, MalformedRequestsAreRefused) {
   for (const std::string request : {
-           "GET /ok\r\n\r\n",                                        // HTTP/0.9
+           "GET /ok\r\n\r\n",  // HTTP/0.9
            "GET /ok HTTP/2.0\r\nHost: HOST\r\n\r\n",
-           "GET /ok HTTP/1.1\nHost: HOST\n\n",                       // bare LF
+           "GET /ok HTTP/1.1\nHost: HOST\n\n",  // bare LF
            "GET /ok HTTP/1.1\r\nHost: HOST\nX: y\r\n\r\n",
-           "GET /ok HTTP/1.1\r\nHost: HOST\r\nX: a\rb\r\n\r\n",      // bare CR
+           "GET /ok HTTP/1.1\r\nHost: HOST\r\nX: a\rb\r\n\r\n",  // bare CR
            "GET  /ok HTTP/1.1\r\nHost: HOST\r\n\r\n",
            "GET /ok HTTP/1.1\r\nHost: HOST\r\nbad name: x\r\n\r\n",
            "GET /ok HTTP/1.1\r\nHost: HOST\r\n: empty\r\n\r\n",
@@ -90,7 +92,7 @@ TEST_F(Abuse, MalformedRequestsAreRefused) {
            "GET http://HOST/ok HTTP/1.1\r\nHost: HOST\r\n\r\n",
            "GET /%00 HTTP/1.1\r\nHost: HOST\r\n\r\n",
            "GET /%zz HTTP/1.1\r\nHost: HOST\r\n\r\n",
-           "GET /ok HTTP/1.1\r\n\r\n",                               // no Host
+           "GET /ok HTTP/1.1\r\n\r\n",  // no Host
            "\x16\x03\x01\x02 TLS to a plain port\r\n\r\n",
        }) {
     EXPECT_THAT(talk(request), StartsWith("HTTP/1.1 400 ")) << request;
@@ -100,7 +102,8 @@ TEST_F(Abuse, MalformedRequestsAreRefused) {
 }
 
 TEST_F(Abuse, DamagedChunksAreRefused) {
-  for (const std::string body : {"zz\r\n", "5\r\nhelloXYZ\r\n\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\n", "1;=\"\r\nx\r\n0\r\n\r\n", "5\nhello\r\n0\r\n\r\n"}) {
+  for (const std::string body : {"zz\r\n", "5\r\nhelloXYZ\r\n\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\n",
+                                 "1;=\"\r\nx\r\n0\r\n\r\n", "5\nhello\r\n0\r\n\r\n"}) {
     const auto answer = talk("POST /echo HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 ")) << body;
   }
@@ -108,7 +111,8 @@ TEST_F(Abuse, DamagedChunksAreRefused) {
 
 TEST_F(Abuse, LargeAndManyHeaderFieldsAreRefused) {
   EXPECT_THAT(talk("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: HOST\r\n\r\n"), StartsWith("HTTP/1.1 414 "));
-  EXPECT_THAT(talk("GET /ok HTTP/1.1\r\nHost: HOST\r\nX: " + std::string(70'000, 'a') + "\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(talk("GET /ok HTTP/1.1\r\nHost: HOST\r\nX: " + std::string(70'000, 'a') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 431 "));
   std::string many = "GET /ok HTTP/1.1\r\nHost: HOST\r\n";
   for (int i = 0; i < 70; ++i) many += "X" + std::to_string(i) + ": y\r\n";
   EXPECT_THAT(talk(many + "\r\n"), StartsWith("HTTP/1.1 431 "));
@@ -122,13 +126,15 @@ TEST_F(Abuse, ALargeHeadInManySmallFieldsIsCountedAsAWhole) {
   client.send("GET /ok HTTP/1.1\r\nHost: " + client.host + "\r\n");
   // In pieces, so that no single call of the parser sees more than a few fields.
   const std::string piece = "X: " + std::string(100, 'y') + "\r\n";
-  for (int i = 0; i < 2000 && client.send(piece); ++i) {}
+  for (int i = 0; i < 2000 && client.send(piece); ++i) {
+  }
   EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 431 "));
 }
 
 TEST_F(Abuse, MillionsOfTinyChunksCostLittle) {
   RawClient client(server.port());
-  client.send("POST /echo HTTP/1.1\r\nHost: " + client.host + "\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n");
+  client.send("POST /echo HTTP/1.1\r\nHost: " + client.host +
+              "\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n");
   std::string block;
   for (int i = 0; i < 10'000; ++i) block += "1\r\nx\r\n";
   rusage before{}, after{};
@@ -161,8 +167,10 @@ TEST_F(Abuse, PipelinedRequestsAreAnsweredInOrder) {
 }
 
 TEST_F(Abuse, AnUnreadBodyThatHasComeIsSkippedAndOneStillComingEndsTheConnection) {
-  EXPECT_EQ(count(talk("POST /ignore HTTP/1.1\r\nHost: HOST\r\nContent-Length: 3\r\n\r\nabcGET /ok HTTP/1.1\r\nHost: HOST\r\n\r\n"),
-                  "HTTP/1.1 200 "), 2);
+  EXPECT_EQ(count(talk("POST /ignore HTTP/1.1\r\nHost: HOST\r\nContent-Length: 3\r\n\r\nabcGET /ok HTTP/1.1\r\nHost: "
+                       "HOST\r\n\r\n"),
+                  "HTTP/1.1 200 "),
+            2);
   const auto answer = talk("POST /ignore HTTP/1.1\r\nHost: HOST\r\nContent-Length: 1000\r\n\r\nabc");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(answer, HasSubstr("connection: close"));
@@ -174,9 +182,11 @@ TEST_F(Abuse, ContinueIsSaidOnlyToThoseWhoseBodyIsWanted) {
   EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   client.send("ab");
   EXPECT_THAT(client.read_until("ab"), StartsWith("HTTP/1.1 200 "));
-  const auto refused = talk("POST /nothing HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  const auto refused =
+      talk("POST /nothing HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 401 "));
-  EXPECT_THAT(talk("POST /echo HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\nExpect: tea\r\n\r\n"), StartsWith("HTTP/1.1 417 "));
+  EXPECT_THAT(talk("POST /echo HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\nExpect: tea\r\n\r\n"),
+              StartsWith("HTTP/1.1 417 "));
 }
 
 TEST_F(Abuse, OldClientsAreServedAndClosed) {
@@ -194,8 +204,14 @@ TEST_F(Abuse, ForeignHostsAndOriginsAreRefused) {
   EXPECT_EQ(status("GET /ok", "Host: localhost:" + port + "\r\n"), "200");
   EXPECT_EQ(status("GET /ok", "Host: [::1]:" + port + "\r\n"), "200");
   EXPECT_EQ(status("GET /ok", "Host: LocalHost:" + port + "\r\n"), "200");
-  const std::vector<std::string> foreign{"evil.example", "evil.example:" + port, "localhost", "127.0.0.1:1", "",
-                                         "localhost.evil.example:" + port, "localhost:" + port + "@evil", "[::1"};
+  const std::vector<std::string> foreign{"evil.example",
+                                         "evil.example:" + port,
+                                         "localhost",
+                                         "127.0.0.1:1",
+                                         "",
+                                         "localhost.evil.example:" + port,
+                                         "localhost:" + port + "@evil",
+                                         "[::1"};
   for (const auto& name : foreign) EXPECT_EQ(status("GET /ok", "Host: " + name + "\r\n"), "403") << name;
 
   const std::string host = "Host: HOST\r\n";
@@ -212,7 +228,9 @@ TEST_F(Abuse, FurtherHostNamesCanBeAllowed) {
   server.stop();
   server.config.allowed_hosts = {"Lathe.Example", "other.example:8443"};
   ASSERT_TRUE(server.start());
-  const auto status = [&](const std::string& host) { return talk("GET /ok HTTP/1.1\r\nHost: " + host + "\r\n\r\n").substr(9, 3); };
+  const auto status = [&](const std::string& host) {
+    return talk("GET /ok HTTP/1.1\r\nHost: " + host + "\r\n\r\n").substr(9, 3);
+  };
   EXPECT_EQ(status("lathe.example"), "200");
   EXPECT_EQ(status("lathe.example:9"), "200");
   EXPECT_EQ(status("other.example:8443"), "200");
@@ -242,7 +260,8 @@ TEST_F(Abuse, ASlowHeadCannotBeKeptAliveByDripping) {
   RawClient client(server.port());
   const auto give_up = std::chrono::steady_clock::now() + kPatience;
   client.send("GET /ok HTTP/1.1\r\nX: ");
-  while (client.send("y") && std::chrono::steady_clock::now() < give_up) {}
+  while (client.send("y") && std::chrono::steady_clock::now() < give_up) {
+  }
   EXPECT_LT(std::chrono::steady_clock::now(), give_up);
 }
 

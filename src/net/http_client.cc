@@ -48,13 +48,15 @@ Error ClientResponse::error() const {
     return Error(base::code_from_http_status(status), fmt::format("the server answered {}", status));
   const auto& object = value.get_object();
   const auto code = member(object, "code");
-  return Error(code.empty() ? base::code_from_http_status(status) : base::code_from_name(code), member(object, "message"))
+  return Error(code.empty() ? base::code_from_http_status(status) : base::code_from_name(code),
+               member(object, "message"))
       .hint(member(object, "hint"))
       .field(member(object, "field"));
 }
 
 struct HttpClient::Impl {
-  explicit Impl(ClientConfig given) : config(std::move(given)), url(Url::parse(config.url)), wake_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  explicit Impl(ClientConfig given)
+      : config(std::move(given)), url(Url::parse(config.url)), wake_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~Impl() { ::close(wake_fd); }
 
   ClientConfig config;
@@ -65,14 +67,16 @@ struct HttpClient::Impl {
   std::array<char, kPiece> buffer;
 
   base::Result<void> connect();
-  std::string make_head(std::string_view method, std::string_view target, std::string_view body_fields, const Headers& extra);
-  base::Result<ClientResponse> exchange(std::string_view method, std::string_view start, const BodySource* source, bool chunked,
-                                        const Receiver& receiver);
-  Attempt<ClientResponse> attempt(std::string_view method, std::string_view start, const BodySource* source, bool chunked,
-                                  const Receiver& receiver);
+  std::string make_head(std::string_view method, std::string_view target, std::string_view body_fields,
+                        const Headers& extra);
+  base::Result<ClientResponse> exchange(std::string_view method, std::string_view start, const BodySource* source,
+                                        bool chunked, const Receiver& receiver);
+  Attempt<ClientResponse> attempt(std::string_view method, std::string_view start, const BodySource* source,
+                                  bool chunked, const Receiver& receiver);
   base::Result<bool> send_source(const BodySource& source, bool chunked);
   Attempt<ClientResponse> receive(bool to_head, const Receiver& receiver);
-  base::Result<void> take(ClientResponse& response, const ResponseParser& parser, std::string_view piece, const Receiver& receiver);
+  base::Result<void> take(ClientResponse& response, const ResponseParser& parser, std::string_view piece,
+                          const Receiver& receiver);
 };
 
 base::Result<void> HttpClient::Impl::connect() {
@@ -95,8 +99,9 @@ std::string HttpClient::Impl::make_head(std::string_view method, std::string_vie
 }
 
 // One retry where a kept connection turns out to be dead and the server cannot have begun to answer.
-base::Result<ClientResponse> HttpClient::Impl::exchange(std::string_view method, std::string_view start, const BodySource* source,
-                                                        bool chunked, const Receiver& receiver) {
+base::Result<ClientResponse> HttpClient::Impl::exchange(std::string_view method, std::string_view start,
+                                                        const BodySource* source, bool chunked,
+                                                        const Receiver& receiver) {
   if (stream && stream->is_stale()) stream.reset();
   for (bool kept = stream.has_value();; kept = false) {
     if (!stream) LATHE_TRY_VOID(connect());
@@ -107,8 +112,8 @@ base::Result<ClientResponse> HttpClient::Impl::exchange(std::string_view method,
   }
 }
 
-Attempt<ClientResponse> HttpClient::Impl::attempt(std::string_view method, std::string_view start, const BodySource* source,
-                                                  bool chunked, const Receiver& receiver) {
+Attempt<ClientResponse> HttpClient::Impl::attempt(std::string_view method, std::string_view start,
+                                                  const BodySource* source, bool chunked, const Receiver& receiver) {
   auto sent = stream->write(start, config.io_timeout);
   if (!sent) return std::unexpected(Failure{sent.error()});
   bool complete = *sent;
@@ -129,9 +134,12 @@ base::Result<bool> HttpClient::Impl::send_source(const BodySource& source, bool 
   std::string piece;
   for (;;) {
     LATHE_TRY(const auto count, source(buffer.data(), buffer.size()));
-    if (!chunked) piece.assign(buffer.data(), count);
-    else if (count == 0) piece = "0\r\n\r\n";
-    else piece = fmt::format("{:x}\r\n{}\r\n", count, std::string_view(buffer.data(), count));
+    if (!chunked)
+      piece.assign(buffer.data(), count);
+    else if (count == 0)
+      piece = "0\r\n\r\n";
+    else
+      piece = fmt::format("{:x}\r\n{}\r\n", count, std::string_view(buffer.data(), count));
     LATHE_TRY(const bool complete, stream->write(piece, config.io_timeout));
     if (!complete || count == 0) return complete;
   }
@@ -150,7 +158,8 @@ Attempt<ClientResponse> HttpClient::Impl::receive(bool to_head, const Receiver& 
     }
     heard = true;
     for (std::string_view input(buffer.data(), *count); !input.empty();) {
-      if (parser.is_done()) return std::unexpected(Failure{Error(Code::corrupt, "the server sent more than its answer")});
+      if (parser.is_done())
+        return std::unexpected(Failure{Error(Code::corrupt, "the server sent more than its answer")});
       std::string_view piece;
       const auto used = parser.put(input, piece);
       if (!used) return std::unexpected(Failure{used.error()});
@@ -164,11 +173,12 @@ Attempt<ClientResponse> HttpClient::Impl::receive(bool to_head, const Receiver& 
   return response;
 }
 
-base::Result<void> HttpClient::Impl::take(ClientResponse& response, const ResponseParser& parser, std::string_view piece,
-                                          const Receiver& receiver) {
+base::Result<void> HttpClient::Impl::take(ClientResponse& response, const ResponseParser& parser,
+                                          std::string_view piece, const Receiver& receiver) {
   if (piece.empty()) return {};
   if (receiver.sink && parser.status() < 400) return (*receiver.sink)(piece);
-  if (response.body.size() + piece.size() > kCollectLimit) return base::fail(Code::too_large, "the server's answer is too large");
+  if (response.body.size() + piece.size() > kCollectLimit)
+    return base::fail(Code::too_large, "the server's answer is too large");
   response.body += piece;
   return {};
 }
@@ -179,12 +189,14 @@ HttpClient::HttpClient(HttpClient&&) noexcept = default;
 bool HttpClient::is_local() const { return impl_->url && !impl_->url->socket_path.empty(); }
 void HttpClient::interrupt() { ::eventfd_write(impl_->wake_fd, 1); }
 
-base::Result<ClientResponse> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
-                                                 std::string_view content_type, const Headers& extra) {
+base::Result<ClientResponse> HttpClient::request(std::string_view method, std::string_view target,
+                                                 std::string_view body, std::string_view content_type,
+                                                 const Headers& extra) {
   if (!impl_->url) return base::fail(impl_->url.error());
   std::string fields;
   if (!body.empty()) fields = fmt::format("content-type: {}\r\n", content_type);
-  if (!body.empty() || (method != "GET" && method != "HEAD")) fields += fmt::format("content-length: {}\r\n", body.size());
+  if (!body.empty() || (method != "GET" && method != "HEAD"))
+    fields += fmt::format("content-length: {}\r\n", body.size());
   const auto start = impl_->make_head(method, target, fields, extra).append(body);
   return impl_->exchange(method, start, nullptr, false, {nullptr, impl_->config.io_timeout});
 }
@@ -194,7 +206,8 @@ base::Result<ClientResponse> HttpClient::upload(std::string_view method, std::st
                                                 std::string_view content_type, const Headers& extra) {
   if (!impl_->url) return base::fail(impl_->url.error());
   const auto framing = length ? fmt::format("content-length: {}\r\n", *length) : "transfer-encoding: chunked\r\n";
-  const auto start = impl_->make_head(method, target, fmt::format("content-type: {}\r\n{}", content_type, framing), extra);
+  const auto start =
+      impl_->make_head(method, target, fmt::format("content-type: {}\r\n{}", content_type, framing), extra);
   return impl_->exchange(method, start, &source, !length, {nullptr, impl_->config.io_timeout});
 }
 

@@ -18,9 +18,9 @@
 namespace lathe::net {
 
 struct ClientConfig {
-  std::string url{};             // "unix:///…/api.sock", "http://127.0.0.1:4711", "https://host:port"
-  std::string token{};           // sent as Authorization: Bearer; never logged
-  std::string ca_file{};         // PEM for https; empty: the system's
+  std::string url{};      // "unix:///…/api.sock", "http://127.0.0.1:4711", "https://host:port"
+  std::string token{};    // sent as Authorization: Bearer; never logged
+  std::string ca_file{};  // PEM for https; empty: the system's
   base::Duration connect_timeout = std::chrono::seconds(10);
   base::Duration io_timeout = std::chrono::seconds(60);  // no progress for this long is an error
 };
@@ -49,14 +49,15 @@ class HttpClient {
   base::Result<ClientResponse> request(std::string_view method, std::string_view target, std::string_view body = {},
                                        std::string_view content_type = "application/json", const Headers& extra = {});
   // Request body from a source (length known, or chunked when absent), response collected.
-  base::Result<ClientResponse> upload(std::string_view method, std::string_view target, std::optional<std::uint64_t> length,
-                                      const BodySource& source, std::string_view content_type, const Headers& extra = {});
+  base::Result<ClientResponse> upload(std::string_view method, std::string_view target,
+                                      std::optional<std::uint64_t> length, const BodySource& source,
+                                      std::string_view content_type, const Headers& extra = {});
   // Response body into a sink as it arrives (for status < 400; error bodies are collected). `no_stall_limit`: for
   // followers that may be silent for hours.
   base::Result<ClientResponse> download(std::string_view target, const BodySink& sink, const Headers& extra = {},
                                         bool no_stall_limit = false);
-  // From another thread: breaks a request that is being waited for; it returns Error(cancelled). Remembered when none is:
-  // the next one that waits is broken.
+  // From another thread: breaks a request that is being waited for; it returns Error(cancelled). Remembered when none
+  // is: the next one that waits is broken.
   void interrupt();
   bool is_local() const;  // over a Unix socket
 

@@ -13,15 +13,16 @@ namespace lathe::net {
 namespace {
 
 using namespace testing;
-using ::testing::HasSubstr;
 using base::Code;
+using ::testing::HasSubstr;
 
 TEST(Url, ParsesTheThreeFormsAndRefusesOthers) {
   EXPECT_EQ(Url::parse("http://127.0.0.1:4711")->port, 4711);
   EXPECT_EQ(Url::parse("http://h/")->host_field(), "h:80");
   EXPECT_EQ(Url::parse("https://[::1]:8443")->host_field(), "[::1]:8443");
   EXPECT_EQ(Url::parse("unix:///a/b.sock")->socket_path, "/a/b.sock");
-  for (const auto* bad : {"", "ftp://x", "http://", "http://a/b", "http://u@h", "http://h:0", "http://h:99999", "unix://rel", "http://h\r\nx: y"})
+  for (const auto* bad : {"", "ftp://x", "http://", "http://a/b", "http://u@h", "http://h:0", "http://h:99999",
+                          "unix://rel", "http://h\r\nx: y"})
     EXPECT_FALSE(Url::parse(bad)) << bad;
 }
 
@@ -46,7 +47,10 @@ TEST(ResponseParser, GivesTheSameBodyHoweverTheBytesArrive) {
   for (const std::size_t step : {1, 2, 7, 1000}) {
     EXPECT_EQ(parse_response("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc", step), "abc");
     EXPECT_EQ(parse_response("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", step), "x");
-    EXPECT_EQ(parse_response("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: x\r\n\r\n", step), "abcde");
+    EXPECT_EQ(
+        parse_response(
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: x\r\n\r\n", step),
+        "abcde");
     EXPECT_EQ(parse_response("HTTP/1.0 200 OK\r\n\r\nto the end", step), "to the end");
     EXPECT_EQ(parse_response("HTTP/1.1 204 No Content\r\n\r\n", step), "");
     EXPECT_EQ(parse_response("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n", step, true), "");
@@ -55,8 +59,11 @@ TEST(ResponseParser, GivesTheSameBodyHoweverTheBytesArrive) {
 
 TEST(ResponseParser, RefusesWhatIsDamagedAndBoundsEverything) {
   for (const std::string& text : {
-           std::string("HTTP/2 200 OK\r\n\r\n"), std::string("HTTP/1.1 2x0 OK\r\n\r\n"), std::string("HTTP/1.1 200 OK\n\n"),
-           std::string("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"), std::string("HTTP/1.1 200 OK\r\na b: c\r\n\r\n"),
+           std::string("HTTP/2 200 OK\r\n\r\n"),
+           std::string("HTTP/1.1 2x0 OK\r\n\r\n"),
+           std::string("HTTP/1.1 200 OK\n\n"),
+           std::string("HTTP/1.1 200 OK\r\nno colon\r\n\r\n"),
+           std::string("HTTP/1.1 200 OK\r\na b: c\r\n\r\n"),
            std::string("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n"),
            std::string("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n"),
            std::string("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n"),
@@ -146,7 +153,8 @@ TEST(HttpClient, ASinkThatFailsEndsTheDownload) {
   server.get("/ok", say_ok);
   ASSERT_TRUE(server.start());
   HttpClient client({.url = server.url()});
-  const auto result = client.download("/ok", [](std::string_view) -> base::Result<void> { return base::fail(Code::no_space, "full"); });
+  const auto result =
+      client.download("/ok", [](std::string_view) -> base::Result<void> { return base::fail(Code::no_space, "full"); });
   EXPECT_EQ(result.error().code(), Code::no_space);
   EXPECT_TRUE(client.request("GET", "/ok"));
 }

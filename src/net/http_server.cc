@@ -119,9 +119,12 @@ base::Result<void> HttpServer::listen(const ListenConfig& config) {
 base::Result<void> HttpServer::Impl::listen_tcp(const ListenConfig& config) {
   LATHE_TRY(const auto addresses, resolve(config.host, config.port));
   if (!config.tls && !is_loopback(addresses.front()))
-    return base::fail(Error(Code::invalid, fmt::format("{} is not a loopback address, and without TLS tokens would be readable on the network", config.host))
-                          .hint("give a TLS certificate and key, or listen on 127.0.0.1")
-                          .field("host"));
+    return base::fail(
+        Error(Code::invalid,
+              fmt::format("{} is not a loopback address, and without TLS tokens would be readable on the network",
+                          config.host))
+            .hint("give a TLS certificate and key, or listen on 127.0.0.1")
+            .field("host"));
   SslContext tls;
   if (config.tls) {
     LATHE_TRY(tls, make_server_context(config.tls->certificate, config.tls->key));
@@ -154,7 +157,8 @@ base::Result<void> HttpServer::Impl::listen_unix(const std::filesystem::path& pa
 
 rt::Task<void> HttpServer::Impl::accept_from(Listener& listener) {
   while (co_await listener.socket.readable()) {
-    while (accept_one(listener)) {}
+    while (accept_one(listener)) {
+    }
     if (errno == EAGAIN || listener.socket.is_closed()) continue;
     // Out of descriptors or memory: the pause keeps the loop from spinning on a backlog it cannot take.
     base::log::warn("accept-failed", {{"errno", errno}});

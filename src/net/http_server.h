@@ -1,6 +1,7 @@
 // HttpServer: listens on loopback TCP, a Unix socket, or TLS; parses, limits, authenticates, routes, answers.
 // Lives on the home loop. Every request passes the same gate: size limits → Host/Origin → credential (except for open
-// routes) → route → permission → handler; who has no credential does not learn which paths exist. A handler's base::Error becomes the one JSON error shape; anything else a 500 without detail.
+// routes) → route → permission → handler; who has no credential does not learn which paths exist. A handler's
+// base::Error becomes the one JSON error shape; anything else a 500 without detail.
 #pragma once
 
 #include <filesystem>
@@ -24,8 +25,8 @@ struct ListenConfig {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: a free one
   std::optional<TlsFiles> tls;
-  std::filesystem::path unix_socket;           // empty: none
-  std::vector<std::string> allowed_hosts;      // further Host names beside loopback and `host`
+  std::filesystem::path unix_socket;       // empty: none
+  std::vector<std::string> allowed_hosts;  // further Host names beside loopback and `host`
 };
 
 // How many connections a listener may hold: 4096, or fewer where this process may not open as many files.

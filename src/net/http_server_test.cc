@@ -206,7 +206,8 @@ TEST(HttpServer, ZstdBodiesAreDecodedAndBombsRefused) {
   EXPECT_EQ(must(client.request("POST", "/echo", compress(text), "text/plain", zstd)).body, text);
   // Two frames are one body.
   EXPECT_EQ(must(client.request("POST", "/echo", compress("ab") + compress("cd"), "text/plain", zstd)).body, "abcd");
-  EXPECT_EQ(must(client.request("POST", "/echo", compress(std::string(64 << 20, '\0')), "text/plain", zstd)).status, 413);
+  EXPECT_EQ(must(client.request("POST", "/echo", compress(std::string(64 << 20, '\0')), "text/plain", zstd)).status,
+            413);
   EXPECT_EQ(must(client.request("POST", "/echo", "not zstd", "text/plain", zstd)).status, 400);
   const auto whole = compress(text);
   EXPECT_EQ(must(client.request("POST", "/echo", whole.substr(0, whole.size() / 2), "text/plain", zstd)).status, 400);
@@ -358,7 +359,8 @@ TEST(HttpServer, AClientThatLeavesCancelsItsRequest) {
     server.router.add({method, "/wait", "wait", Permission::open, waits_for_cancel(server, started, reason)});
     ASSERT_TRUE(server.start());
     RawClient client(server.port());
-    client.send(method + " /wait HTTP/1.1\r\nHost: " + client.host + (method == "GET" ? "\r\n\r\n" : "\r\nContent-Length: 2\r\n\r\n{}"));
+    client.send(method + " /wait HTTP/1.1\r\nHost: " + client.host +
+                (method == "GET" ? "\r\n\r\n" : "\r\nContent-Length: 2\r\n\r\n{}"));
     started.get_future().wait();
     client.close();
     auto ended = reason.get_future();
@@ -386,7 +388,8 @@ TEST(HttpServer, AClientThatLeavesAnIdleStreamCancelsIt) {
   ASSERT_TRUE(server.start());
   RawClient client(server.port());
   // A second request that waits in the pipeline must not hide the end.
-  client.send("GET /stream HTTP/1.1\r\nHost: " + client.host + "\r\n\r\nGET /stream HTTP/1.1\r\nHost: " + client.host + "\r\n\r\n");
+  client.send("GET /stream HTTP/1.1\r\nHost: " + client.host + "\r\n\r\nGET /stream HTTP/1.1\r\nHost: " + client.host +
+              "\r\n\r\n");
   client.read_until("hello");
   client.close();
   auto ended = reason.get_future();
@@ -418,7 +421,8 @@ TEST(HttpServer, StopLetsRequestsFinishWithinTheDrain) {
     // Once the stop has closed the idle connection and the listener, the request may end.
     HttpClient late({.url = url});
     const auto give_up = std::chrono::steady_clock::now() + kPatience;
-    while (late.request("GET", "/ping") && std::chrono::steady_clock::now() < give_up) {}
+    while (late.request("GET", "/ping") && std::chrono::steady_clock::now() < give_up) {
+    }
     server.loop.post([&] { go.cancel(); });
   });
   EXPECT_LT(server.stop(1min), 20s);

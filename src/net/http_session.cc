@@ -37,13 +37,15 @@ Response to_response(const StatusError& refusal) {
 }
 
 bool is_known_method(std::string_view method) {
-  static constexpr std::array kMethods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY"};
+  static constexpr std::array kMethods{"GET",    "HEAD",    "POST",  "PUT",     "PATCH",
+                                       "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY"};
   return std::ranges::find(kMethods, method) != kMethods.end();
 }
 
 }  // namespace
 
-// The request body as the handler sees it: decoded from the connection on demand, so that a slow handler slows the client.
+// The request body as the handler sees it: decoded from the connection on demand, so that a slow handler slows the
+// client.
 class HttpSession::Body final : public BodyReader {
  public:
   Body(HttpSession& session, std::uint64_t limit)
@@ -104,8 +106,10 @@ class HttpSession::Writer final : public BodyWriter {
   Writer(Connection& connection, bool chunked) : connection_(connection), chunked_(chunked) {}
   rt::Task<void> write(std::string_view bytes) override {
     if (bytes.empty()) co_return;  // an empty chunk would end the body
-    if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", bytes.size()), bytes, "\r\n"});
-    else co_await connection_.write({bytes});
+    if (chunked_)
+      co_await connection_.write({fmt::format("{:x}\r\n", bytes.size()), bytes, "\r\n"});
+    else
+      co_await connection_.write({bytes});
   }
   rt::Task<void> write_file(FileBody piece) override {
     if (piece.length == 0) co_return;
@@ -123,8 +127,11 @@ class HttpSession::Writer final : public BodyWriter {
 };
 
 HttpSession::HttpSession(ServerContext& context, const HostGate& gate, Peer peer, int fd, ssl_ctx_st* tls)
-    : context_(context), gate_(gate), peer_(std::move(peer)),
-      connection_(context.loop, fd, tls, context.limits.body_stall_timeout), input_(context.limits.header_bytes) {}
+    : context_(context),
+      gate_(gate),
+      peer_(std::move(peer)),
+      connection_(context.loop, fd, tls, context.limits.body_stall_timeout),
+      input_(context.limits.header_bytes) {}
 
 rt::Task<void> HttpSession::run() {
   try {
@@ -142,7 +149,8 @@ rt::Task<void> HttpSession::run() {
 rt::Task<void> HttpSession::serve() {
   connection_.socket().set_deadline(context_.limits.header_timeout);
   co_await connection_.handshake();
-  while (co_await serve_one()) {}
+  while (co_await serve_one()) {
+  }
   if (parser_ && !parser_->is_done()) co_await connection_.linger();
 }
 
@@ -194,8 +202,10 @@ void HttpSession::start_watch() {
 
 rt::Task<void> HttpSession::fill(bool want_large) {
   // One read at a time: a watch that still waits is reading for us.
-  if (reader_.live() > 0) co_await reader_.join();
-  else co_await receive(want_large);
+  if (reader_.live() > 0)
+    co_await reader_.join();
+  else
+    co_await receive(want_large);
   if (connection_.socket().timed_out()) throw Error(Code::timeout, "the client stood still for too long");
 }
 
@@ -248,7 +258,8 @@ rt::Task<bool> HttpSession::serve_one() {
   in_request_ = streaming_ = false;
   connection_.socket().set_deadline(context_.limits.keep_alive_timeout);
   if (context_.on_finished)
-    context_.on_finished({route ? route->operation : "", request.method, response->status, rt::system_clock().steady() - started});
+    context_.on_finished(
+        {route ? route->operation : "", request.method, response->status, rt::system_clock().steady() - started});
   co_await connection_.be_fair(0);
   co_return keep_alive_;
 }
@@ -291,9 +302,13 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
     if (request.principal.role == Role::none)
       throw Error(Code::unauthorized, "a token is needed").hint("send it as Authorization: Bearer TOKEN");
   }
-  if (!match.route && match.allow.empty()) throw Error(Code::not_found, "there is nothing at " + base::printable(request.path));
+  if (!match.route && match.allow.empty())
+    throw Error(Code::not_found, "there is nothing at " + base::printable(request.path));
   if (!match.route)
-    throw StatusError{405, Error(Code::no_method, "this path does not know " + request.method).hint("it knows " + match.allow), {{"allow", match.allow}}};
+    throw StatusError{
+        405,
+        Error(Code::no_method, "this path does not know " + request.method).hint("it knows " + match.allow),
+        {{"allow", match.allow}}};
   route = match.route;
   if (!is_allowed(route->permission, request.principal, request.params))
     throw Error(Code::forbidden, "this token may not do that").hint("ask for a token with a higher role");
@@ -302,7 +317,8 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
 
 rt::Task<Response> HttpSession::handle(Request& request, const Route& route) {
   if (parser_->head().content_length.value_or(0) > route.body_limit)
-    throw Error(Code::too_large, fmt::format("the body is larger than the {} this route allows", base::human_bytes(route.body_limit)));
+    throw Error(Code::too_large,
+                fmt::format("the body is larger than the {} this route allows", base::human_bytes(route.body_limit)));
   Body body(*this, route.body_limit);
   std::optional<ZstdBody> decoded;
   request.body = &body;
@@ -340,9 +356,12 @@ Framing HttpSession::framing_of(const Response& response) {
   framing.keep_alive = keep_alive_;
   framing.http11 = parser_->head().http11;
   framing.has_body = response.status != 204 && response.status != 304;
-  if (const auto* text = std::get_if<std::string>(&response.body)) framing.length = text->size();
-  else if (const auto* file = std::get_if<FileBody>(&response.body)) framing.length = file->length;
-  else framing.chunked = framing.http11 && framing.has_body;
+  if (const auto* text = std::get_if<std::string>(&response.body))
+    framing.length = text->size();
+  else if (const auto* file = std::get_if<FileBody>(&response.body))
+    framing.length = file->length;
+  else
+    framing.chunked = framing.http11 && framing.has_body;
   return framing;
 }
 

@@ -17,14 +17,16 @@ using boost::beast::error_code;
 using BeastView = boost::beast::string_view;
 
 [[noreturn]] void refuse(int status, std::string message) {
-  throw StatusError{status, Error(status == 400 ? Code::invalid : status == 501 ? Code::unsupported : Code::too_large,
+  throw StatusError{status, Error(status == 400   ? Code::invalid
+                                  : status == 501 ? Code::unsupported
+                                                  : Code::too_large,
                                   std::move(message))};
 }
 
 std::string_view view(BeastView text) { return {text.data(), text.size()}; }
 
 // A second one of these is a contradiction or an attack; of all others the values are joined.
-constexpr std::array kSingle{"authorization", "content-encoding", "content-length", "content-type", "expect",
+constexpr std::array kSingle{"authorization", "content-encoding", "content-length", "content-type",     "expect",
                              "host",          "origin",           "range",          "transfer-encoding"};
 
 // The overhead of chunking a client may spend: even 1-byte chunks pass (5 bytes each), endless extensions do not.
@@ -74,7 +76,8 @@ struct RequestParser::Impl final : http::basic_parser<true> {
     head.keep_alive = keep_alive();
     if (const auto length = content_length()) head.content_length = *length;
     const auto expect = head.headers.find("expect");
-    head.expects_continue = head.http11 && expect != head.headers.end() && base::to_lower(expect->second) == "100-continue";
+    head.expects_continue =
+        head.http11 && expect != head.headers.end() && base::to_lower(expect->second) == "100-continue";
   }
 
   std::size_t take(BeastView bytes, error_code& error) {
@@ -87,7 +90,9 @@ struct RequestParser::Impl final : http::basic_parser<true> {
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
   std::size_t on_body_impl(BeastView bytes, error_code& error) override { return take(bytes, error); }
   void on_chunk_header_impl(std::uint64_t, BeastView, error_code&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, BeastView bytes, error_code& error) override { return take(bytes, error); }
+  std::size_t on_chunk_body_impl(std::uint64_t, BeastView bytes, error_code& error) override {
+    return take(bytes, error);
+  }
   void on_finish_impl(error_code&) override {}
 };
 
@@ -103,7 +108,8 @@ std::size_t RequestParser::put_head(std::string_view input) {
   impl_->head_bytes += used;
   const bool needs_more = error == http::error::need_more;
   // Beast's limit is for one call; this one is for the whole head.
-  if (error == http::error::header_limit || impl_->head_bytes + (needs_more ? input.size() - used : 0) > impl_->limits.header_bytes)
+  if (error == http::error::header_limit ||
+      impl_->head_bytes + (needs_more ? input.size() - used : 0) > impl_->limits.header_bytes)
     refuse(431, "the header of the request is too large");
   if (error && !needs_more) refuse(400, "not a valid HTTP request: " + error.message());
   if (has_head()) impl_->eager(true);

@@ -12,8 +12,8 @@
 namespace lathe::net {
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 using asio::posix::descriptor_base;
+using boost::system::error_code;
 using TimePoint = asio::steady_timer::time_point;
 
 struct Socket::Impl : std::enable_shared_from_this<Impl> {

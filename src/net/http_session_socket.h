@@ -26,8 +26,8 @@ class Socket {
   void close();
   bool is_closed() const;
 
-  // close() when nobody moves or clears the deadline before. Its timer is lazy: moving the deadline later costs nothing,
-  // and without a deadline it fires at most once more, so that an idle connection causes no wake-ups.
+  // close() when nobody moves or clears the deadline before. Its timer is lazy: moving the deadline later costs
+  // nothing, and without a deadline it fires at most once more, so that an idle connection causes no wake-ups.
   void set_deadline(base::Duration from_now);
   void clear_deadline();
   bool timed_out() const;

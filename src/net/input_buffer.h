@@ -1,5 +1,5 @@
-// InputBuffer: bytes received and not yet parsed. Starts small, grows to its limit when a peer sends that much, and gives
-// the memory back when it is empty, so that thousands of idle connections stay cheap.
+// InputBuffer: bytes received and not yet parsed. Starts small, grows to its limit when a peer sends that much, and
+// gives the memory back when it is empty, so that thousands of idle connections stay cheap.
 #pragma once
 
 #include <cstring>
@@ -39,8 +39,10 @@ class InputBuffer {
   void make_room(bool want_large) {
     const std::size_t held = end_ - begin_;
     std::size_t wanted = capacity_;
-    if (want_large) wanted = limit_;
-    else if (held == capacity_) wanted = std::min(limit_, std::max(kSmall, capacity_ * 4));
+    if (want_large)
+      wanted = limit_;
+    else if (held == capacity_)
+      wanted = std::min(limit_, std::max(kSmall, capacity_ * 4));
     if (wanted != capacity_) {
       auto larger = std::make_unique_for_overwrite<char[]>(wanted);
       if (held > 0) std::memcpy(larger.get(), data_.get() + begin_, held);

@@ -8,32 +8,58 @@ namespace {
 
 std::string_view reason(int status) {
   switch (status) {
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    case 204: return "No Content";
-    case 206: return "Partial Content";
-    case 304: return "Not Modified";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 409: return "Conflict";
-    case 413: return "Content Too Large";
-    case 414: return "URI Too Long";
-    case 415: return "Unsupported Media Type";
-    case 416: return "Range Not Satisfiable";
-    case 417: return "Expectation Failed";
-    case 422: return "Unprocessable Content";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    case 507: return "Insufficient Storage";
-    default: return "-";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 206:
+      return "Partial Content";
+    case 304:
+      return "Not Modified";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 416:
+      return "Range Not Satisfiable";
+    case 417:
+      return "Expectation Failed";
+    case 422:
+      return "Unprocessable Content";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "-";
   }
 }
 
@@ -60,7 +86,9 @@ constexpr std::pair<std::string_view, std::string_view> kAlways[] = {
 };
 
 // The framing is the server's: a handler that writes it too would contradict it.
-bool is_framing(std::string_view name) { return name == "content-length" || name == "transfer-encoding" || name == "connection"; }
+bool is_framing(std::string_view name) {
+  return name == "content-length" || name == "transfer-encoding" || name == "connection";
+}
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   const auto breaks = [](char c) { return c == '\r' || c == '\n' || c == '\0'; };
@@ -85,8 +113,10 @@ std::string make_response_head(const Response& response, const Framing& framing,
   out += date_field(now);
   if (framing.length && framing.has_body) out += fmt::format("content-length: {}\r\n", *framing.length);
   if (framing.chunked) out += "transfer-encoding: chunked\r\n";
-  if (!framing.keep_alive) out += "connection: close\r\n";
-  else if (!framing.http11) out += "connection: keep-alive\r\n";
+  if (!framing.keep_alive)
+    out += "connection: close\r\n";
+  else if (!framing.http11)
+    out += "connection: keep-alive\r\n";
   out += "\r\n";
   return out;
 }

@@ -43,7 +43,8 @@ base::Result<std::size_t> ResponseParser::put(std::string_view input, std::strin
 
 base::Result<void> ResponseParser::put_end() {
   if (state_ == State::done) return {};
-  if (state_ != State::body_to_end) return base::fail(Code::unavailable, "the server ended the connection in the middle of an answer");
+  if (state_ != State::body_to_end)
+    return base::fail(Code::unavailable, "the server ended the connection in the middle of an answer");
   state_ = State::done;
   return {};
 }
@@ -52,9 +53,12 @@ base::Result<void> ResponseParser::on_line(std::string_view line) {
   if (state_ != State::chunk_size && state_ != State::chunk_end && (head_bytes_ += line.size() + 2) > kHeadLimit)
     return damaged("its head is too large");
   switch (state_) {
-    case State::status_line: return on_status_line(line);
-    case State::fields: return line.empty() ? on_head_end() : on_field(line);
-    case State::chunk_size: return on_chunk_size(line);
+    case State::status_line:
+      return on_status_line(line);
+    case State::fields:
+      return line.empty() ? on_head_end() : on_field(line);
+    case State::chunk_size:
+      return on_chunk_size(line);
     case State::chunk_end:
       if (!line.empty()) return damaged("a chunk is longer than it says");
       state_ = State::chunk_size;
@@ -77,7 +81,8 @@ base::Result<void> ResponseParser::on_status_line(std::string_view line) {
 
 base::Result<void> ResponseParser::on_field(std::string_view line) {
   const auto colon = line.find(':');
-  if (colon == 0 || colon == line.npos || line.substr(0, colon).find_first_of(" \t") != line.npos) return damaged("a header field");
+  if (colon == 0 || colon == line.npos || line.substr(0, colon).find_first_of(" \t") != line.npos)
+    return damaged("a header field");
   if (headers_.size() >= kFieldLimit) return damaged("too many header fields");
   auto name = base::to_lower(line.substr(0, colon));
   const auto value = base::trim(line.substr(colon + 1));
@@ -94,7 +99,8 @@ base::Result<void> ResponseParser::on_head_end() {
     state_ = State::status_line;
     return {};
   }
-  if (const auto found = headers_.find("connection"); found != headers_.end() && base::to_lower(found->second) == "close")
+  if (const auto found = headers_.find("connection");
+      found != headers_.end() && base::to_lower(found->second) == "close")
     keep_alive_ = false;
   const auto encoding = headers_.find("transfer-encoding");
   const auto length = headers_.find("content-length");

@@ -1,5 +1,5 @@
-// ResponseParser: the answer of a server, byte by byte, strictly bounded. Knows Content-Length, chunks, and bodies that end
-// with the connection. Pure: fed with bytes, gives the head and pieces of the body.
+// ResponseParser: the answer of a server, byte by byte, strictly bounded. Knows Content-Length, chunks, and bodies that
+// end with the connection. Pure: fed with bytes, gives the head and pieces of the body.
 #pragma once
 
 #include <cstdint>

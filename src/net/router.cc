@@ -45,8 +45,8 @@ bool method_fits(const Route& route, std::string_view method) {
 void Router::add(Route route) {
   auto parts = parts_of(route.path);
   for (std::size_t i = 0; i < routes_.size(); ++i)
-    LATHE_CHECK(routes_[i].method != route.method || !same_shape(parts_[i], parts), "{} {} is routed twice", route.method,
-                route.path);
+    LATHE_CHECK(routes_[i].method != route.method || !same_shape(parts_[i], parts), "{} {} is routed twice",
+                route.method, route.path);
   routes_.push_back(std::move(route));
   parts_.push_back(std::move(parts));
 }
@@ -94,13 +94,19 @@ bool is_allowed(Permission permission, const Principal& principal, const std::ma
     if (workspace.empty() && (permission == Permission::operate || permission == Permission::administer)) return false;
   }
   switch (permission) {
-    case Permission::open: return true;
+    case Permission::open:
+      return true;
     case Permission::read:
-    case Permission::read_or_own_run: return at_least(Role::viewer) || is_run;
-    case Permission::write: return at_least(Role::contributor);
-    case Permission::write_or_own_run: return at_least(Role::contributor) || is_run;
-    case Permission::operate: return at_least(Role::operator_);
-    case Permission::administer: return at_least(Role::admin);
+    case Permission::read_or_own_run:
+      return at_least(Role::viewer) || is_run;
+    case Permission::write:
+      return at_least(Role::contributor);
+    case Permission::write_or_own_run:
+      return at_least(Role::contributor) || is_run;
+    case Permission::operate:
+      return at_least(Role::operator_);
+    case Permission::administer:
+      return at_least(Role::admin);
     case Permission::own_run:
       return is_run && !principal.run_id.empty() && parameter("run") == principal.run_id &&
              parameter("attempt") == std::to_string(principal.attempt);
@@ -110,14 +116,22 @@ bool is_allowed(Permission permission, const Principal& principal, const std::ma
 
 std::string_view permission_name(Permission permission) {
   switch (permission) {
-    case Permission::open: return "open";
-    case Permission::read: return "read";
-    case Permission::write: return "write";
-    case Permission::operate: return "operate";
-    case Permission::administer: return "administer";
-    case Permission::own_run: return "own_run";
-    case Permission::read_or_own_run: return "read_or_own_run";
-    case Permission::write_or_own_run: return "write_or_own_run";
+    case Permission::open:
+      return "open";
+    case Permission::read:
+      return "read";
+    case Permission::write:
+      return "write";
+    case Permission::operate:
+      return "operate";
+    case Permission::administer:
+      return "administer";
+    case Permission::own_run:
+      return "own_run";
+    case Permission::read_or_own_run:
+      return "read_or_own_run";
+    case Permission::write_or_own_run:
+      return "write_or_own_run";
   }
   return "none";
 }

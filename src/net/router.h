@@ -1,6 +1,7 @@
 // Router: routes as values. A route that names no permission does not compile; an unknown path is 404, a known path
-// with another method 405 with Allow. Matching is on path segments; where two fit, a word beats a parameter. A parameter
-// is never empty; it contains '/' only when the client wrote %2F, so a handler treats it as data and never as a path.
+// with another method 405 with Allow. Matching is on path segments; where two fit, a word beats a parameter. A
+// parameter is never empty; it contains '/' only when the client wrote %2F, so a handler treats it as data and never as
+// a path.
 #pragma once
 
 #include <functional>
@@ -12,12 +13,12 @@
 namespace lathe::net {
 
 enum class Permission {
-  open,       // no credential: health, and nothing that tells a secret
-  read,       // viewer and above, run tokens
-  write,      // contributor and above
-  operate,    // operator and above: compute, GC
-  administer, // admin
-  own_run,    // the run token of the attempt that the path names ({run}, {attempt}); nobody else
+  open,              // no credential: health, and nothing that tells a secret
+  read,              // viewer and above, run tokens
+  write,             // contributor and above
+  operate,           // operator and above: compute, GC
+  administer,        // admin
+  own_run,           // the run token of the attempt that the path names ({run}, {attempt}); nobody else
   read_or_own_run,   // as read, and run tokens of any attempt
   write_or_own_run,  // as write, and run tokens (uploads of blobs)
 };
@@ -41,9 +42,9 @@ class Router {
   // LATHE_CHECKs that no two routes are the same.
   void add(Route route);
   struct Match {
-    const Route* route = nullptr;             // null: not found
+    const Route* route = nullptr;  // null: not found
     std::map<std::string, std::string> params;
-    std::string allow;                        // the methods of the path, when it exists
+    std::string allow;  // the methods of the path, when it exists
   };
   // HEAD matches GET.
   Match match(std::string_view method, const std::vector<std::string>& decoded_segments) const;
@@ -55,8 +56,8 @@ class Router {
   std::vector<std::vector<std::string>> parts_;  // of each route's path
 };
 
-// Whether this principal may use this route with these parameters. A principal that is limited to a workspace may use no
-// route of another one, and no operate or administer route outside of it.
+// Whether this principal may use this route with these parameters. A principal that is limited to a workspace may use
+// no route of another one, and no operate or administer route outside of it.
 bool is_allowed(Permission permission, const Principal& principal, const std::map<std::string, std::string>& params);
 
 }  // namespace lathe::net

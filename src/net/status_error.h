@@ -1,4 +1,5 @@
-// StatusError: an answer whose HTTP status (405, 414, 431…) or headers say more than an Error's code can. Inside net/ only.
+// StatusError: an answer whose HTTP status (405, 414, 431…) or headers say more than an Error's code can. Inside net/
+// only.
 #pragma once
 
 #include "base/error.h"

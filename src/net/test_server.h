@@ -39,10 +39,14 @@ inline rt::Task<Principal> authenticate_for_test(const Request& request) {
   const auto field = request.header("authorization").value_or("");
   Principal who;
   if (field.empty()) co_return who;
-  if (field == "Bearer admin") who.role = Role::admin;
-  else if (field == "Bearer viewer") who.role = Role::viewer;
-  else if (field == "Bearer run:r1:2") who = {Role::run, "run r1", 0, "r1", 2, ""};
-  else throw base::Error(base::Code::unauthorized, "this token is not valid");
+  if (field == "Bearer admin")
+    who.role = Role::admin;
+  else if (field == "Bearer viewer")
+    who.role = Role::viewer;
+  else if (field == "Bearer run:r1:2")
+    who = {Role::run, "run r1", 0, "r1", 2, ""};
+  else
+    throw base::Error(base::Code::unauthorized, "this token is not valid");
   co_return who;
 }
 
@@ -66,8 +70,9 @@ class TestServer {
   }
 
   base::Result<void> start() {
-    server_ = std::make_unique<HttpServer>(loop, router, authenticate_for_test,
-                                           [this](const RequestOutcome& outcome) { outcomes.push_back(outcome); }, limits);
+    server_ = std::make_unique<HttpServer>(
+        loop, router, authenticate_for_test, [this](const RequestOutcome& outcome) { outcomes.push_back(outcome); },
+        limits);
     auto listening = server_->listen(config);
     thread_ = std::thread([this] { loop.run(); });
     return listening;
@@ -123,7 +128,8 @@ class RawClient {
   void half_close() { ::shutdown(fd_, SHUT_WR); }
   // Everything until the server closes.
   std::string read_to_end() {
-    while (read_some()) {}
+    while (read_some()) {
+    }
     return std::exchange(received_, {});
   }
   // Everything up to and with `mark`.

@@ -72,17 +72,22 @@ SslContext make_context(const SSL_METHOD* method) {
   SslContext context(SSL_CTX_new(method));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_mode(context.get(),
+                   SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   return context;
 }
 
 Io outcome(SSL* ssl, int result) {
   if (result > 0) return {Io::Kind::done, static_cast<std::size_t>(result)};
   switch (SSL_get_error(ssl, result)) {
-    case SSL_ERROR_WANT_READ: return {Io::Kind::want_read};
-    case SSL_ERROR_WANT_WRITE: return {Io::Kind::want_write};
-    case SSL_ERROR_ZERO_RETURN: return {Io::Kind::end};
-    default: return {Io::Kind::failed};
+    case SSL_ERROR_WANT_READ:
+      return {Io::Kind::want_read};
+    case SSL_ERROR_WANT_WRITE:
+      return {Io::Kind::want_write};
+    case SSL_ERROR_ZERO_RETURN:
+      return {Io::Kind::end};
+    default:
+      return {Io::Kind::failed};
   }
 }
 
@@ -98,15 +103,18 @@ bool is_address(const std::string& name) {
 void SslDelete::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 void SslDelete::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
 
-base::Result<SslContext> make_server_context(const std::filesystem::path& certificate, const std::filesystem::path& key) {
+base::Result<SslContext> make_server_context(const std::filesystem::path& certificate,
+                                             const std::filesystem::path& key) {
   auto context = make_context(TLS_server_method());
   if (SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1)
-    return base::fail(Error(Code::invalid, fmt::format("the TLS certificate {} cannot be used: {}", certificate.string(), openssl_text()))
+    return base::fail(Error(Code::invalid, fmt::format("the TLS certificate {} cannot be used: {}",
+                                                       certificate.string(), openssl_text()))
                           .hint("give a PEM file with the certificate and its chain"));
   if (SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context.get()) != 1)
-    return base::fail(Error(Code::invalid, fmt::format("the TLS key {} cannot be used: {}", key.string(), openssl_text()))
-                          .hint("give the PEM private key that belongs to the certificate"));
+    return base::fail(
+        Error(Code::invalid, fmt::format("the TLS key {} cannot be used: {}", key.string(), openssl_text()))
+            .hint("give the PEM private key that belongs to the certificate"));
   return context;
 }
 
@@ -116,9 +124,10 @@ base::Result<SslContext> make_client_context(const std::string& ca_file) {
   const bool loaded = ca_file.empty() ? SSL_CTX_set_default_verify_paths(context.get()) == 1
                                       : SSL_CTX_load_verify_file(context.get(), ca_file.c_str()) == 1;
   if (!loaded)
-    return base::fail(Error(Code::invalid, fmt::format("the authorities in {} cannot be read: {}",
-                                                       ca_file.empty() ? "the system's store" : ca_file, openssl_text()))
-                          .hint("give a PEM file of certificates"));
+    return base::fail(
+        Error(Code::invalid, fmt::format("the authorities in {} cannot be read: {}",
+                                         ca_file.empty() ? "the system's store" : ca_file, openssl_text()))
+            .hint("give a PEM file of certificates"));
   return context;
 }
 
@@ -136,7 +145,8 @@ base::Result<Ssl> make_client_ssl(ssl_ctx_st* context, int fd, const std::string
     ok = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), server_name.c_str()) == 1;
   } else {
     SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    ok = SSL_set1_host(ssl.get(), server_name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl.get(), server_name.c_str()) == 1;
+    ok = SSL_set1_host(ssl.get(), server_name.c_str()) == 1 &&
+         SSL_set_tlsext_host_name(ssl.get(), server_name.c_str()) == 1;
   }
   if (!ok) return base::fail(Code::invalid, "{} cannot be checked against a certificate", server_name);
   return ssl;

@@ -27,7 +27,8 @@ struct Io {
 };
 
 // TLS 1.2 and newer.
-base::Result<SslContext> make_server_context(const std::filesystem::path& certificate, const std::filesystem::path& key);
+base::Result<SslContext> make_server_context(const std::filesystem::path& certificate,
+                                             const std::filesystem::path& key);
 // Verifies the server against `ca_file`, or the system's authorities when empty.
 base::Result<SslContext> make_client_context(const std::string& ca_file);
 

@@ -33,7 +33,8 @@ rt::Task<std::string_view> ZstdBody::read() {
     // Also with no input left: the decoder may hold back what did not fit into the last piece.
     if (stream_->input.pos < stream_->input.size || stream_->in_frame) {
       const std::size_t rest = ZSTD_decompressStream(stream_->context, &output, &stream_->input);
-      if (ZSTD_isError(rest)) throw Error(Code::invalid, std::string("the zstd body is damaged: ") + ZSTD_getErrorName(rest));
+      if (ZSTD_isError(rest))
+        throw Error(Code::invalid, std::string("the zstd body is damaged: ") + ZSTD_getErrorName(rest));
       stream_->in_frame = rest != 0;
     }
     if (output.pos > left_) throw Error(Code::too_large, "the decoded body is larger than this route allows");

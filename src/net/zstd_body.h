@@ -1,5 +1,5 @@
-// ZstdBody: a request body with Content-Encoding: zstd, decoded as it is read. Memory is bounded (window ≤ 8 MiB), and so
-// is what comes out: a small bomb ends with too_large at the route's limit.
+// ZstdBody: a request body with Content-Encoding: zstd, decoded as it is read. Memory is bounded (window ≤ 8 MiB), and
+// so is what comes out: a small bomb ends with too_large at the route's limit.
 #pragma once
 
 #include <memory>

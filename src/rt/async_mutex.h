@@ -18,7 +18,9 @@ class AsyncMutex {
    public:
     explicit Lock(AsyncMutex* mutex) : mutex_(mutex) {}
     Lock(Lock&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
-    ~Lock() { if (mutex_) mutex_->unlock(); }
+    ~Lock() {
+      if (mutex_) mutex_->unlock();
+    }
 
    private:
     AsyncMutex* mutex_;

@@ -35,11 +35,19 @@ class CancelSubscription {
   CancelSubscription() = default;
   CancelSubscription(const CancelToken& token, std::function<void()> callback);
   CancelSubscription(CancelSubscription&& other) noexcept { swap(other); }
-  CancelSubscription& operator=(CancelSubscription&& other) noexcept { swap(other); return *this; }
-  ~CancelSubscription() { if (state_) state_->callbacks.erase(id_); }
+  CancelSubscription& operator=(CancelSubscription&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~CancelSubscription() {
+    if (state_) state_->callbacks.erase(id_);
+  }
 
  private:
-  void swap(CancelSubscription& other) noexcept { std::swap(state_, other.state_); std::swap(id_, other.id_); }
+  void swap(CancelSubscription& other) noexcept {
+    std::swap(state_, other.state_);
+    std::swap(id_, other.id_);
+  }
   std::shared_ptr<CancelSource::State> state_;
   std::uint64_t id_ = 0;
 };

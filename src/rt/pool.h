@@ -62,16 +62,18 @@ Task<std::invoke_result_t<F>> BlockingPool::run(Executor& home, F work) {
   std::exception_ptr error;
   std::conditional_t<std::is_void_v<T>, bool, std::optional<T>> value{};
   co_await ResumeOn{home, [&](auto done) {
-    submit([&, done]() mutable {
-      try {
-        if constexpr (std::is_void_v<T>) work();
-        else value.emplace(work());
-      } catch (...) {
-        error = std::current_exception();
-      }
-      done();
-    });
-  }};
+                      submit([&, done]() mutable {
+                        try {
+                          if constexpr (std::is_void_v<T>)
+                            work();
+                          else
+                            value.emplace(work());
+                        } catch (...) {
+                          error = std::current_exception();
+                        }
+                        done();
+                      });
+                    }};
   if (error) std::rethrow_exception(error);
   if constexpr (!std::is_void_v<T>) co_return std::move(*value);
 }

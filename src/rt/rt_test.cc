@@ -82,7 +82,9 @@ TEST(Cancel, RunsCallbacksOnceAndForgetsEndedSubscriptions) {
   CancelSource source;
   int first = 0, second = 0, late = 0;
   CancelSubscription kept(source.token(), [&] { ++first; });
-  { CancelSubscription ended(source.token(), [&] { ++second; }); }
+  {
+    CancelSubscription ended(source.token(), [&] { ++second; });
+  }
   source.cancel();
   source.cancel();
   CancelSubscription after(source.token(), [&] { ++late; });
@@ -142,7 +144,10 @@ TEST(Loop, ReadableWakesForTwoWaitersAndLeavesTheDescriptorOpen) {
 TEST(Loop, SignalsAreQueuedBetweenTwoWaits) {
   Loop loop;
   auto body = [&]() -> Task<void> {
-    loop.post([] { ::raise(SIGTERM); ::raise(SIGHUP); });
+    loop.post([] {
+      ::raise(SIGTERM);
+      ::raise(SIGHUP);
+    });
     EXPECT_EQ(co_await loop.signal(), SIGTERM);
     EXPECT_EQ(co_await loop.signal(), SIGHUP);
     CancelSource source;
@@ -200,7 +205,10 @@ TEST(Loop, AnIdleLoopIsNeverWoken) {
   }
   std::promise<void>().get_future().wait_for(300ms);
   EXPECT_EQ(switches_of(thread), before);
-  loop.post([&] { scope.stop(); loop.stop(); });
+  loop.post([&] {
+    scope.stop();
+    loop.stop();
+  });
   home.join();
   EXPECT_EQ(scope.live(), 0);
   ::close(fd);
@@ -226,7 +234,10 @@ TEST(Scope, AFailingCoroutineHarmsNoOther) {
   auto body = [&]() -> Task<void> {
     Scope scope;
     int done = 0;
-    auto counts = [&]() -> Task<void> { co_await loop.sleep(1ms); ++done; };
+    auto counts = [&]() -> Task<void> {
+      co_await loop.sleep(1ms);
+      ++done;
+    };
     scope.spawn("fails", fails());
     scope.spawn("counts", counts());
     co_await scope.join();
@@ -288,7 +299,12 @@ TEST(BlockingPool, ResumesAtHomeWithTheValueOrTheError) {
   auto body = [&]() -> Task<void> {
     const auto home = std::this_thread::get_id();
     std::thread::id worker;
-    EXPECT_EQ(co_await pool.run(loop, [&] { worker = std::this_thread::get_id(); return std::string("x"); }), "x");
+    EXPECT_EQ(co_await pool.run(loop,
+                                [&] {
+                                  worker = std::this_thread::get_id();
+                                  return std::string("x");
+                                }),
+              "x");
     EXPECT_NE(worker, home);
     EXPECT_EQ(std::this_thread::get_id(), home);
     EXPECT_THROW(co_await pool.run(loop, [] { throw Error(Code::io, "disk"); }), Error);
@@ -300,7 +316,11 @@ TEST(BlockingPool, AFullQueueRefusesWorkAndStopFinishesWhatIsQueued) {
   BlockingPool pool("test", 1, 2);
   std::promise<void> started, release;
   std::atomic<int> done = 0;
-  pool.submit([&] { started.set_value(); release.get_future().wait(); ++done; });
+  pool.submit([&] {
+    started.set_value();
+    release.get_future().wait();
+    ++done;
+  });
   started.get_future().wait();
   pool.submit([&] { ++done; });
   pool.submit([&] { ++done; });

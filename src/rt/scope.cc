@@ -12,7 +12,8 @@ Task<void> end_quietly(std::string name, Task<void> task) {
     co_await std::move(task);
   } catch (const base::Error& error) {
     if (error.code() != base::Code::cancelled)
-      base::log::error("coroutine-failed", {{"name", name}, {"code", base::code_name(error.code())}, {"error", error.text()}});
+      base::log::error("coroutine-failed",
+                       {{"name", name}, {"code", base::code_name(error.code())}, {"error", error.text()}});
   } catch (const std::exception& error) {
     base::log::error("coroutine-failed", {{"name", name}, {"error", error.what()}});
   } catch (...) {
@@ -52,7 +53,9 @@ void Scope::spawn(std::string name, Task<void> task) {
   run(std::move(name), std::move(task));
 }
 
-Scope::Detached Scope::run(std::string name, Task<void> task) { co_await end_quietly(std::move(name), std::move(task)); }
+Scope::Detached Scope::run(std::string name, Task<void> task) {
+  co_await end_quietly(std::move(name), std::move(task));
+}
 
 Task<void> Scope::join() {
   if (live_ == 0) co_return;

@@ -37,7 +37,9 @@ struct Promise : PromiseBase {
   std::optional<T> value;
   Task<T> get_return_object() noexcept;
   template <class U>
-  void return_value(U&& result) { value.emplace(std::forward<U>(result)); }
+  void return_value(U&& result) {
+    value.emplace(std::forward<U>(result));
+  }
   T take() {
     if (error) std::rethrow_exception(error);
     return std::move(*value);

@@ -95,7 +95,8 @@ base::Result<void> ArtifactUploader::name_files(ServerLink& link, std::vector<Pe
       // Not the name but the bytes: the store has lost them since they were sent. They are here, so they go again.
       LATHE_TRY(auto lost, link.missing_blobs(std::span(&artifacts[i].digest, 1)));
       if (!lost.empty()) {
-        outcome = base::fail(base::Code::unavailable, "the server lost the bytes of {}", base::printable(artifacts[i].path));
+        outcome =
+            base::fail(base::Code::unavailable, "the server lost the bytes of {}", base::printable(artifacts[i].path));
         continue;
       }
       skipped.push_back(batch[i].artifact.path + ": " + one.error().message());
@@ -124,9 +125,9 @@ base::Result<void> ArtifactUploader::send_missing(ServerLink& link, std::vector<
                        : base::Result<void>(base::fail(base::Code::corrupt, "it is gone"));
       if (!sent && !is_refusal(sent.error())) return sent;
       if (!sent) {  // one file never costs the others
-        skipped.push_back(pending.artifact.path + ": " +
-                          (sent.error().code() == base::Code::corrupt ? "it changed while it was uploaded"
-                                                                      : sent.error().message()));
+        skipped.push_back(
+            pending.artifact.path + ": " +
+            (sent.error().code() == base::Code::corrupt ? "it changed while it was uploaded" : sent.error().message()));
         continue;
       }
     }

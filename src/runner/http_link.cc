@@ -215,7 +215,8 @@ class HttpLink : public ServerLink {
     auto source = [&](char* buffer, std::size_t room) -> base::Result<std::size_t> {
       ssize_t n = ::pread(fd, buffer, std::min<std::uint64_t>(room, offset + length - at), static_cast<off_t>(at));
       // corrupt, whatever the reason: it is about this file, not about the server, and waiting does not help
-      if (n < 0) return base::fail(base::Code::corrupt, "{}", base::errno_error(errno, "reading a file to upload").message());
+      if (n < 0)
+        return base::fail(base::Code::corrupt, "{}", base::errno_error(errno, "reading a file to upload").message());
       if (n == 0 && at < offset + length) return base::fail(base::Code::corrupt, "the file became shorter");
       at += static_cast<std::uint64_t>(n);
       return static_cast<std::size_t>(n);

@@ -64,8 +64,7 @@ class Planner {
 
   void consider(Line& line) {
     const Request& request = *state_.find_waiting((line.next++)->number);
-    const bool fits =
-        request.node_count <= line.free_nodes && state_.need(request).fits_in(free_);
+    const bool fits = request.node_count <= line.free_nodes && state_.need(request).fits_in(free_);
     if (fits && delays_nobody(request)) return place(line, request);
     if (!line.blocked) block(line, request);
     --line.window;
@@ -117,8 +116,7 @@ class Planner {
                        .millicores = size.millicores,
                        .memory_bytes = size.memory_bytes,
                        .gpus = {}};
-    for (int i = 0; i < gpus; ++i)
-      slice.gpus.push_back(state_.machine().gpus[static_cast<std::size_t>(*next_gpu_++)]);
+    for (int i = 0; i < gpus; ++i) slice.gpus.push_back(state_.machine().gpus[static_cast<std::size_t>(*next_gpu_++)]);
     return slice;
   }
 

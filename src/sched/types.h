@@ -49,8 +49,8 @@ struct Compute {
 };
 Compute make_compute(const model::ComputeTarget& target, const model::NodeSize& fitted);
 
-// What a run of so many nodes takes. Where the machine has fewer GPUs than a gang would need, each of its nodes gets its
-// equal part, possibly none.
+// What a run of so many nodes takes. Where the machine has fewer GPUs than a gang would need, each of its nodes gets
+// its equal part, possibly none.
 Resources need_of(const Compute& compute, int node_count, const model::Machine& machine);
 
 // A run that wants nodes.

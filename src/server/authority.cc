@@ -18,20 +18,22 @@ using rt::Task;
 namespace {
 
 constexpr std::array<std::pair<net::Role, std::string_view>, 4> kRoles{{{net::Role::viewer, "viewer"},
-                                                                       {net::Role::contributor, "contributor"},
-                                                                       {net::Role::operator_, "operator"},
-                                                                       {net::Role::admin, "admin"}}};
+                                                                        {net::Role::contributor, "contributor"},
+                                                                        {net::Role::operator_, "operator"},
+                                                                        {net::Role::admin, "admin"}}};
 constexpr std::int64_t kLastUsedStepMicros = 60'000'000;
 
 Error refused(std::string message) {
-  return Error(Code::unauthorized, std::move(message)).hint("send 'Authorization: Bearer TOKEN'; the file 'token' in the state folder holds the admin's");
+  return Error(Code::unauthorized, std::move(message))
+      .hint("send 'Authorization: Bearer TOKEN'; the file 'token' in the state folder holds the admin's");
 }
 
 std::optional<std::string> bearer(const net::Request& request) {
   auto header = request.header("authorization");
   if (!header) return std::nullopt;
   constexpr std::string_view kScheme = "bearer ";
-  if (header->size() <= kScheme.size() || base::to_lower(std::string_view(*header).substr(0, kScheme.size())) != kScheme)
+  if (header->size() <= kScheme.size() ||
+      base::to_lower(std::string_view(*header).substr(0, kScheme.size())) != kScheme)
     throw refused("the Authorization header is not of the form 'Bearer TOKEN'");
   return header->substr(kScheme.size());
 }
@@ -112,7 +114,8 @@ Task<net::Principal> Authority::authenticate(const net::Request& request) {
 net::Principal Authority::use(UserToken& token) {
   auto now = core_.clock.utc();
   if (token.expires && *token.expires <= now)
-    throw refused(fmt::format("the token '{}' has expired", token.principal.name)).hint("make a new one: lathe token create");
+    throw refused(fmt::format("the token '{}' has expired", token.principal.name))
+        .hint("make a new one: lathe token create");
   if (now.micros - token.last_used.micros >= kLastUsedStepMicros) {
     token.last_used = now;
     core_.scope.spawn("note token use", [](Core& core, std::int64_t id, base::UtcTime at) -> Task<void> {
@@ -138,9 +141,8 @@ Task<net::Principal> Authority::find_user(base::Digest hash) {
 }
 
 Task<net::Principal> Authority::find_ended_attempt(base::Digest hash) {
-  auto owner = co_await core_.database.read([&](db::Connection& connection) {
-    return db::attempts::find_by_token_hash(connection, hash);
-  });
+  auto owner = co_await core_.database.read(
+      [&](db::Connection& connection) { return db::attempts::find_by_token_hash(connection, hash); });
   if (!owner) co_return co_await find_user(hash);
   co_return run_principal(owner->run.value, owner->attempt.number, owner->workspace);
 }
@@ -167,10 +169,13 @@ Task<void> Authority::revoke(std::int64_t id, Caller caller) {
   auto now = core_.clock.utc();
   co_await core_.database.write([&](db::Connection& connection) {
     if (auto row = db::tokens::find(connection, id); row && row->name == kAdminTokenName && !row->revoked)
-      throw Error(Code::conflict, "this is the token of the state folder; without it nobody could make another").field("token")
+      throw Error(Code::conflict, "this is the token of the state folder; without it nobody could make another")
+          .field("token")
           .hint("to change it, remove the file 'token' from the state folder and start the server again");
     if (!db::tokens::revoke(connection, id, now))
-      throw Error(Code::not_found, fmt::format("there is no token {}", id)).field("token").hint("lathe token list shows them");
+      throw Error(Code::not_found, fmt::format("there is no token {}", id))
+          .field("token")
+          .hint("lathe token list shows them");
     audit(connection, caller, now, "token.revoke", fmt::format("{}", id));
   });
   ++revocations_;
@@ -178,11 +183,13 @@ Task<void> Authority::revoke(std::int64_t id, Caller caller) {
 }
 
 std::string Authority::attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const {
-  auto digest = base::value_or_throw(base::Digest::parse(keyed_hash(attempt_key_, fmt::format("{}.{}\n{}", sequence, attempt, run_id))));
+  auto digest = base::value_or_throw(
+      base::Digest::parse(keyed_hash(attempt_key_, fmt::format("{}.{}\n{}", sequence, attempt, run_id))));
   return format_token({reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()});
 }
 
-void Authority::attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace) {
+void Authority::attempt_started(const base::Digest& token_hash, std::string run_id, int attempt,
+                                std::string workspace) {
   attempts_[token_hash] = run_principal(std::move(run_id), attempt, std::move(workspace));
 }
 

@@ -43,7 +43,8 @@ class Authority {
   rt::Task<void> revoke(std::int64_t id, Caller caller);
 
   // The same for the same attempt, until the admin's token is replaced. Made from id and
-  // sequence: a sequence may be given again after a restore, an id after a delete, but never both. Any thread, after register_admin().
+  // sequence: a sequence may be given again after a restore, an id after a delete, but never both. Any thread, after
+  // register_admin().
   std::string attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const;
   void attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace);
   void attempt_ended(const base::Digest& token_hash) { attempts_.erase(token_hash); }

@@ -34,7 +34,8 @@ Digest path_digest(const Request& request) {
 
 std::vector<Digest> parse_digests(const std::vector<std::string>& texts) {
   if (texts.size() > kMaxDigestsAsked)
-    throw Error(Code::too_large, fmt::format("{} digests in one question; at most {}", texts.size(), kMaxDigestsAsked)).field("digests");
+    throw Error(Code::too_large, fmt::format("{} digests in one question; at most {}", texts.size(), kMaxDigestsAsked))
+        .field("digests");
   std::vector<Digest> digests;
   for (const auto& text : texts) {
     auto digest = Digest::parse(text);
@@ -144,12 +145,16 @@ Task<Response> put_blob(Services& services, Request& request) {
   if (auto stored = co_await core.files.run(core.home, [&] { return core.store.find(digest); }))
     co_return json_response({{"digest", digest.hex()}, {"size", *stored}}, 201);
   co_await require_room(services, request);
-  auto upload = co_await core.files.run(core.home, [&] { return base::value_or_throw(services.uploads.open({digest, size})); });
+  auto upload =
+      co_await core.files.run(core.home, [&] { return base::value_or_throw(services.uploads.open({digest, size})); });
   if (offset != upload->length())
-    co_return wrong_offset(Error(Code::conflict, fmt::format("the upload has {} bytes, not {}", upload->length(), offset)), upload->length());
+    co_return wrong_offset(
+        Error(Code::conflict, fmt::format("the upload has {} bytes, not {}", upload->length(), offset)),
+        upload->length());
   std::exception_ptr broken;
   try {
-    co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(upload->append(upload->length(), piece)); });
+    co_await feed_body(core, request,
+                       [&](std::string_view piece) { base::value_or_throw(upload->append(upload->length(), piece)); });
   } catch (...) {
     broken = std::current_exception();
   }
@@ -195,9 +200,8 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
   auto tree = co_await read_tree(core, path_digest(request));
-  auto encoder = std::make_shared<cas::PackEncoder>(distinct_blobs(tree), [&core](const cas::BlobInfo& info) {
-    return core.store.open(info.digest);
-  });
+  auto encoder = std::make_shared<cas::PackEncoder>(
+      distinct_blobs(tree), [&core](const cas::BlobInfo& info) { return core.store.open(info.digest); });
   Response response;
   response.headers["content-type"] = "application/octet-stream";
   response.body = net::StreamBody([&core, encoder](net::BodyWriter& out) -> Task<void> {

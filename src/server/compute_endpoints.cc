@@ -20,23 +20,28 @@ namespace {
 
 json::object show(Services& services, const model::ComputeTarget& target) {
   model::FittedSize fitted;
-  if (auto result = services.dispatcher.fit(target)) fitted = std::move(*result);
-  else fitted.notes = {result.error().text()};
+  if (auto result = services.dispatcher.fit(target))
+    fitted = std::move(*result);
+  else
+    fitted.notes = {result.error().text()};
   auto counts = services.dispatcher.counts(target);
-  return wire::compute_json({target, fitted, {counts.idle, counts.busy, counts.leaving, counts.up, counts.target}, counts.queue});
+  return wire::compute_json(
+      {target, fitted, {counts.idle, counts.busy, counts.leaving, counts.up, counts.target}, counts.queue});
 }
 
 Task<Response> put_compute(Services& services, Request& request) {
   auto& core = services.core;
   const auto& workspace = request.params.at("workspace");
-  auto target = base::value_or_throw(wire::parse_compute(co_await json_text(request), workspace, request.params.at("compute")));
+  auto target =
+      base::value_or_throw(wire::parse_compute(co_await json_text(request), workspace, request.params.at("compute")));
   base::value_or_throw(services.dispatcher.fit(target));
   target.created = core.clock.utc();
   auto caller = caller_of(request);
   auto [stored, created] = co_await core.database.write([&](db::Connection& connection) {
     db::workspaces::get(connection, workspace);
     bool is_new = db::computes::insert_or_update(connection, target);
-    audit(connection, caller, target.created, is_new ? "compute.create" : "compute.update", target.name, target.vm_size);
+    audit(connection, caller, target.created, is_new ? "compute.create" : "compute.update", target.name,
+          target.vm_size);
     return std::pair(db::computes::get(connection, workspace, target.name), is_new);
   });
   services.dispatcher.compute_changed(stored);
@@ -70,7 +75,9 @@ Task<Response> delete_compute(Services& services, Request& request) {
   co_await core.database.write([&](db::Connection& connection) {
     db::computes::get(connection, workspace, name);
     if (db::runs::is_compute_in_use(connection, workspace, name))
-      throw Error(Code::conflict, fmt::format("runs wait for or use the compute target '{}'", name)).field("compute").hint("cancel them first, or wait");
+      throw Error(Code::conflict, fmt::format("runs wait for or use the compute target '{}'", name))
+          .field("compute")
+          .hint("cancel them first, or wait");
     db::computes::remove(connection, workspace, name);
     audit(connection, caller, now, "compute.delete", name);
   });

@@ -22,8 +22,10 @@ Task<void> DiskBudget::measure() {
 
 Task<void> DiskBudget::collect(std::chrono::seconds lease) {
   try {
-    auto report = co_await collect_store_garbage(core_, {"server", 0, "disk budget"}, {.lease = lease, .dry_run = false});
-    base::log::info("collected for the disk budget", {{"blobs", report.removed_blobs}, {"bytes", report.removed_bytes}});
+    auto report =
+        co_await collect_store_garbage(core_, {"server", 0, "disk budget"}, {.lease = lease, .dry_run = false});
+    base::log::info("collected for the disk budget",
+                    {{"blobs", report.removed_blobs}, {"bytes", report.removed_bytes}});
   } catch (const Error& error) {
     // A backup holds collection off, or a manifest is damaged: then there is simply no room.
     base::log::warn("nothing collected for the disk budget", {{"why", error.text()}});

@@ -1,6 +1,6 @@
-// DiskBudget: keeps the store within what the site allows (disk_budget_gb). When an upload would go over it, what can be
-// had again goes first: unfinished uploads and blobs that nothing names, at first those past their lease, then those past
-// an hour. Results of runs never go; when that is not enough, new uploads of users are refused and runs go on.
+// DiskBudget: keeps the store within what the site allows (disk_budget_gb). When an upload would go over it, what can
+// be had again goes first: unfinished uploads and blobs that nothing names, at first those past their lease, then those
+// past an hour. Results of runs never go; when that is not enough, new uploads of users are refused and runs go on.
 // Home thread.
 #pragma once
 
@@ -18,7 +18,9 @@ class DiskBudget {
   // Before a user's upload is taken. Throws no_space with a hint when there is no room left to make.
   rt::Task<void> require_room();
   // These bytes have come in since.
-  void count(std::uint64_t bytes) { if (used_) *used_ += bytes; }
+  void count(std::uint64_t bytes) {
+    if (used_) *used_ += bytes;
+  }
 
  private:
   bool is_over() const { return used_ && *used_ >= core_.site.disk_budget_bytes; }

@@ -30,14 +30,20 @@ constexpr base::Duration kFirstRestart = std::chrono::milliseconds(100);
 
 Error no_such_compute(const std::string& workspace, const std::string& name) {
   return Error(Code::invalid, fmt::format("workspace '{}' has no compute target '{}'", workspace, name))
-      .field("compute").hint("lathe compute list shows them; lathe compute create makes one");
+      .field("compute")
+      .hint("lathe compute list shows them; lathe compute create makes one");
 }
 
 }  // namespace
 
 Dispatcher::Dispatcher(Core& core, Authority& authority, LiveAttempts& attempts, LiveLogs& logs, std::string runner_url)
-    : core_(core), authority_(authority), attempts_(attempts), logs_(logs), runner_url_(std::move(runner_url)),
-      state_(core.provider.capacity()), wake_(core.home) {}
+    : core_(core),
+      authority_(authority),
+      attempts_(attempts),
+      logs_(logs),
+      runner_url_(std::move(runner_url)),
+      state_(core.provider.capacity()),
+      wake_(core.home) {}
 
 Task<void> Dispatcher::recover() {
   struct Stored {
@@ -96,10 +102,11 @@ Task<void> Dispatcher::reconcile() {
     // Wakes for whichever comes first: the timer only nudges.
     rt::CancelSource timer;
     rt::CancelSubscription stopping(cancel, [timer]() mutable { timer.cancel(); });
-    core_.scope.spawn("wait for idle nodes", [](Dispatcher& self, base::Duration wait, rt::CancelToken token) -> Task<void> {
-      co_await self.core_.home.sleep(wait, token);
-      self.nudge();
-    }(*this, std::max(base::Duration(0), *due - core_.clock.steady()), timer.token()));
+    core_.scope.spawn("wait for idle nodes",
+                      [](Dispatcher& self, base::Duration wait, rt::CancelToken token) -> Task<void> {
+                        co_await self.core_.home.sleep(wait, token);
+                        self.nudge();
+                      }(*this, std::max(base::Duration(0), *due - core_.clock.steady()), timer.token()));
     co_await wake_.changed(seen, cancel);
     timer.cancel();
   }
@@ -138,7 +145,8 @@ Task<void> Dispatcher::place(sched::Placement placement) {
 Task<void> Dispatcher::take_back(sched::Placement placement, Error why) {
   base::log::info("not placed", {{"run", placement.run.value}, {"why", why.text()}});
   state_.remove(placement.number, core_.clock.steady());
-  auto run = co_await core_.database.read([&](db::Connection& connection) { return db::runs::find(connection, placement.run); });
+  auto run = co_await core_.database.read(
+      [&](db::Connection& connection) { return db::runs::find(connection, placement.run); });
   if (run && run->state == model::RunState::queued) {
     state_.enqueue(sched::make_request(*run));
     co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
@@ -184,7 +192,8 @@ Task<std::string> Dispatcher::start_runner(LiveAttemptPtr live, int node, bool a
 // Not one that was asked to stop, and not with a token that the attempt does not have (the admin's was replaced).
 bool Dispatcher::may_start(const LiveAttempt& live) const {
   return live.stop == EndReason::none &&
-         base::sha256(authority_.attempt_token(live.run.id.value, live.run.sequence, live.attempt.number)) == live.attempt.token_hash;
+         base::sha256(authority_.attempt_token(live.run.id.value, live.run.sequence, live.attempt.number)) ==
+             live.attempt.token_hash;
 }
 
 // Trouble of the moment (a full queue, no descriptors) must not leave a task that nobody looks after.
@@ -198,7 +207,8 @@ Task<void> Dispatcher::keep_tending(LiveAttemptPtr live, int node) {
       if (error.code() == Code::cancelled) throw;
       trouble = error;
     }
-    base::log::warn("looking after a runner failed; again in a second", {{"run", live->run.id.value}, {"why", trouble->text()}});
+    base::log::warn("looking after a runner failed; again in a second",
+                    {{"run", live->run.id.value}, {"why", trouble->text()}});
     live->recovered = true;  // whatever was started must be found again
     co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
   }
@@ -230,8 +240,11 @@ Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
     if (!found.handle.empty()) co_await core_.provider.gone(found.handle, cancel);
     if (settled()) break;
   }
-  if (!settled() && withdrawn && live->attempt.slices.size() == 1) co_await unplace(live);
-  else if (!settled()) co_await lose_node(live, node, withdrawn ? "the runner was never started" : "the runner is gone and left nothing to deliver");
+  if (!settled() && withdrawn && live->attempt.slices.size() == 1)
+    co_await unplace(live);
+  else if (!settled())
+    co_await lose_node(live, node,
+                       withdrawn ? "the runner was never started" : "the runner is gone and left nothing to deliver");
   co_await core_.provider.clear(task);
 }
 
@@ -258,9 +271,8 @@ Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node, std::string why)
   LogStream stream{task_of(*live, node), wire::main_log_name(nodes, node)};
   auto finished = co_await core_.reserve.insist([&]() -> Task<NodeFinished> {
     co_await logs_.seal_or_give_up(stream);
-    co_return co_await core_.database.write([&](db::Connection& connection) {
-      return finish_node(connection, name, node, exit, now);
-    });
+    co_return co_await core_.database.write(
+        [&](db::Connection& connection) { return finish_node(connection, name, node, exit, now); });
   });
   live->finished.insert(node);
   if (finished.gang_failed) stop_gang(name.run_id);
@@ -336,7 +348,8 @@ void Dispatcher::attempt_over(const Changed& changed) {
 void Dispatcher::compute_changed(const model::ComputeTarget& target) {
   auto fitted = fit(target);
   if (!fitted) {
-    base::log::error("a compute target no longer fits this machine", {{"compute", target.name}, {"why", fitted.error().text()}});
+    base::log::error("a compute target no longer fits this machine",
+                     {{"compute", target.name}, {"why", fitted.error().text()}});
     // Its runs stay, wait and say why; nothing new starts on it.
     auto without_nodes = sched::make_compute(target, {});
     without_nodes.min_nodes = without_nodes.max_nodes = 0;
@@ -386,7 +399,9 @@ std::optional<wire::Waiting> Dispatcher::explain(const RunRecord& run) const {
 
 LiveAttemptPtr Dispatcher::require_live(const std::string& run_id, int attempt) const {
   auto live = attempts_.find(run_id, attempt);
-  if (!live) throw Error(Code::fenced, fmt::format("attempt {} of run {} is over or was replaced", attempt, run_id)).hint("this runner must stop");
+  if (!live)
+    throw Error(Code::fenced, fmt::format("attempt {} of run {} is over or was replaced", attempt, run_id))
+        .hint("this runner must stop");
   return live;
 }
 

@@ -66,8 +66,8 @@ class Dispatcher {
   void begin(const LiveAttemptPtr& live);
   rt::Task<void> recover_attempt(model::RunRecord run);
   rt::Task<void> keep_tending(LiveAttemptPtr live, int node);
-  // The whole care for one node's part, the same after a restart: finds its runner or starts it, waits for it to go, has
-  // what a dead one left delivered, and ends the node as lost when nobody else has ended it.
+  // The whole care for one node's part, the same after a restart: finds its runner or starts it, waits for it to go,
+  // has what a dead one left delivered, and ends the node as lost when nobody else has ended it.
   rt::Task<void> tend(LiveAttemptPtr live, int node);
   // Waits for a runner, if there is one, that has not yet made its spool.
   rt::Task<compute::Provider::Found> find_runner(compute::TaskName task);

@@ -26,8 +26,13 @@ json::object event_json(const Event& event) {
     if (!state) return nullptr;
     return json::string(model::state_name(*state));
   };
-  return {{"id", event.id}, {"run_id", event.run_id.value}, {"kind", event.kind}, {"from", name(event.from)},
-          {"to", name(event.to)}, {"reason", event.reason}, {"at", base::format_utc(event.at)}};
+  return {{"id", event.id},
+          {"run_id", event.run_id.value},
+          {"kind", event.kind},
+          {"from", name(event.from)},
+          {"to", name(event.to)},
+          {"reason", event.reason},
+          {"at", base::format_utc(event.at)}};
 }
 
 std::int64_t resume_point(const Request& request) {
@@ -72,7 +77,8 @@ Task<Response> get_stream(Services& services, Request& request) {
   if (after < 0 || after > last) after = last;
   Response response;
   response.headers["content-type"] = "text/event-stream";
-  response.body = net::StreamBody([&services, workspace, run = request.query_value("run").value_or(""), after, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+  response.body = net::StreamBody([&services, workspace, run = request.query_value("run").value_or(""), after,
+                                   cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
     co_await stream_events(services, workspace, run, after, cancel, out);
   });
   co_return response;

@@ -7,7 +7,8 @@ namespace lathe::server {
 rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted) {
   auto references = co_await core.database.read([](db::Connection& connection) {
     std::vector<cas::Reference> found;
-    db::artifacts::visit_references(connection, [&](const base::Digest& digest, bool is_tree) { found.push_back({digest, is_tree}); });
+    db::artifacts::visit_references(
+        connection, [&](const base::Digest& digest, bool is_tree) { found.push_back({digest, is_tree}); });
     return found;
   });
   cas::GcOptions options;
@@ -18,12 +19,12 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collect
     for (const auto& reference : references) visit(reference);
     return {};
   };
-  auto report = co_await core.files.run(core.home, [&] {
-    return base::value_or_throw(cas::collect_garbage(core.store, roots, options));
-  });
+  auto report = co_await core.files.run(
+      core.home, [&] { return base::value_or_throw(cas::collect_garbage(core.store, roots, options)); });
   if (!wanted.dry_run) {
     co_await core.database.write([&](db::Connection& connection) {
-      audit(connection, caller, options.now, "store.gc", "store", fmt::format("{} blobs removed", report.removed_blobs));
+      audit(connection, caller, options.now, "store.gc", "store",
+            fmt::format("{} blobs removed", report.removed_blobs));
     });
   }
   core.metrics.add("lathe_gc_removed_bytes_total", wanted.dry_run ? 0 : report.removed_bytes);

@@ -17,7 +17,8 @@ std::int64_t query_integer(const net::Request& request, const std::string& name,
   if (!text) return fallback;
   auto value = base::parse_u64(*text);
   if (!value || *value > INT64_MAX)
-    throw Error(Code::invalid, fmt::format("{} must be a whole number, not '{}'", name, base::printable(*text, 40))).field(name);
+    throw Error(Code::invalid, fmt::format("{} must be a whole number, not '{}'", name, base::printable(*text, 40)))
+        .field(name);
   return static_cast<std::int64_t>(*value);
 }
 
@@ -33,12 +34,14 @@ bool query_flag(const net::Request& request, const std::string& name, bool fallb
   if (!text) return fallback;
   if (*text == "true") return true;
   if (*text == "false") return false;
-  throw Error(Code::invalid, fmt::format("{} must be true or false, not '{}'", name, base::printable(*text, 40))).field(name);
+  throw Error(Code::invalid, fmt::format("{} must be true or false, not '{}'", name, base::printable(*text, 40)))
+      .field(name);
 }
 
 std::string require_query(const net::Request& request, const std::string& name) {
   auto text = request.query_value(name);
-  if (!text || text->empty()) throw Error(Code::invalid, fmt::format("the query parameter {} is missing", name)).field(name);
+  if (!text || text->empty())
+    throw Error(Code::invalid, fmt::format("the query parameter {} is missing", name)).field(name);
   return *text;
 }
 
@@ -46,7 +49,8 @@ void allow_query(const net::Request& request, std::initializer_list<std::string_
   for (auto it = request.query.begin(); it != request.query.end(); ++it) {
     if (std::find(names.begin(), names.end(), it->first) == names.end())
       throw Error(Code::invalid, fmt::format("unknown query parameter '{}'", base::printable(it->first, 60)))
-          .field(base::printable(it->first, 60)).hint(fmt::format("known here: {}", fmt::join(names, ", ")));
+          .field(base::printable(it->first, 60))
+          .hint(fmt::format("known here: {}", fmt::join(names, ", ")));
     if (request.query.count(it->first) > 1)
       throw Error(Code::invalid, fmt::format("{} is given more than once", it->first)).field(it->first);
   }
@@ -61,7 +65,8 @@ rt::Task<std::string> json_text(net::Request& request) {
   auto type = base::to_lower(request.header("content-type").value_or("application/json"));
   if (base::trim(std::string_view(type).substr(0, type.find(';'))) != "application/json")
     throw Error(Code::invalid, fmt::format("the body must be application/json, not {}", base::printable(type, 60)))
-        .field("content-type").hint("send 'Content-Type: application/json'");
+        .field("content-type")
+        .hint("send 'Content-Type: application/json'");
   co_return co_await request.text();
 }
 
@@ -78,8 +83,10 @@ net::Response json_response(const json::value& value, int status) {
 net::Response list_response(json::array items, const std::optional<std::string>& next) {
   json::object page;
   page["items"] = std::move(items);
-  if (next) page["next"] = *next;
-  else page["next"] = nullptr;
+  if (next)
+    page["next"] = *next;
+  else
+    page["next"] = nullptr;
   return json_response(page);
 }
 
@@ -109,7 +116,9 @@ ByteRange requested_range(const net::Request& request, std::uint64_t size) {
   }
   // What makes no sense as a range is passed over, as RFC 9110 asks.
   if (!first || (last && *last < *first)) return {0, size, false};
-  if (*first >= size) throw Error(Code::no_range, fmt::format("the range starts at {}, but there are {} bytes", *first, size)).field("range");
+  if (*first >= size)
+    throw Error(Code::no_range, fmt::format("the range starts at {}, but there are {} bytes", *first, size))
+        .field("range");
   std::uint64_t end = last && *last < size ? *last + 1 : size;
   return {*first, end - *first, true};
 }
@@ -118,7 +127,8 @@ void describe_range(net::Response& response, const ByteRange& range, std::uint64
   response.headers["accept-ranges"] = "bytes";
   if (!range.partial) return;
   response.status = 206;
-  response.headers["content-range"] = fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, size);
+  response.headers["content-range"] =
+      fmt::format("bytes {}-{}/{}", range.offset, range.offset + range.length - 1, size);
 }
 
 }  // namespace lathe::server

@@ -37,7 +37,8 @@ net::Response list_response(boost::json::array items, const std::optional<std::s
 // One page of a list that is short enough to be made whole each time; `scope` binds the cursor to this list.
 net::Response page_of(const net::Request& request, std::string_view scope, boost::json::array all);
 
-// A byte range of a file of `size` bytes as asked for by the Range header: 200 whole, 206 part; one behind the end is `no_range`.
+// A byte range of a file of `size` bytes as asked for by the Range header: 200 whole, 206 part; one behind the end is
+// `no_range`.
 struct ByteRange {
   std::uint64_t offset = 0, length = 0;
   bool partial = false;

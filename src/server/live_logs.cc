@@ -40,7 +40,7 @@ void write_at(const fs::path& path, std::uint64_t offset, std::string_view bytes
 // Links the runner's own segment into live/ (once) and checks that it holds what the runner says.
 void link_file(const fs::path& source, const fs::path& target, std::uint64_t size) {
   const Error refusal = Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
-  struct stat spool {}, here {};
+  struct stat spool{}, here{};
   if (::lstat(source.c_str(), &spool) != 0 || !S_ISREG(spool.st_mode) || spool.st_uid != ::geteuid() ||
       static_cast<std::uint64_t>(spool.st_size) < size)
     throw refusal;
@@ -61,11 +61,13 @@ std::string read_at(int fd, std::uint64_t offset, std::size_t length) {
 }
 
 std::uint64_t size_on_disk(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::string attempt_folder(std::int64_t run_sequence, int attempt) { return fmt::format("{}.{}", run_sequence, attempt); }
+std::string attempt_folder(std::int64_t run_sequence, int attempt) {
+  return fmt::format("{}.{}", run_sequence, attempt);
+}
 
 }  // namespace
 
@@ -78,10 +80,10 @@ struct LiveLogs::Stream {
   explicit Stream(LogStream stream, rt::Executor& home) : id(std::move(stream)), grown(home), changing(home) {}
   LogStream id;
   std::vector<Segment> sealed;
-  std::uint64_t base = 0;   // where the open segment starts
-  std::uint64_t size = 0;   // of the open segment
+  std::uint64_t base = 0;  // where the open segment starts
+  std::uint64_t size = 0;  // of the open segment
   bool loaded = false;
-  bool ended = false;       // nothing will be added
+  bool ended = false;  // nothing will be added
   rt::Notifier grown;
   rt::AsyncMutex changing;
   int segment() const { return static_cast<int>(sealed.size()); }
@@ -124,7 +126,8 @@ Task<LiveLogs::StreamPtr> LiveLogs::load(LogStream id) {
     return db::logs::list(connection, id.task.run_sequence, id.task.attempt, id.name);
   });
   for (const auto& row : rows) {
-    stream->sealed.push_back({static_cast<std::uint64_t>(row.offset), static_cast<std::uint64_t>(row.size), row.digest});
+    stream->sealed.push_back(
+        {static_cast<std::uint64_t>(row.offset), static_cast<std::uint64_t>(row.size), row.digest});
     stream->base = static_cast<std::uint64_t>(row.offset + row.size);
   }
   stream->size = size_on_disk(file_of(id.task, stream->segment()));
@@ -154,7 +157,8 @@ Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t of
   if (segment < stream->segment()) co_return stream->sealed[static_cast<std::size_t>(segment)].size;
   if (segment > stream->segment() || offset > stream->size)
     throw Error(Code::conflict, fmt::format("the log has segment {} with {} bytes; segment {} at {} would leave a hole",
-                                            stream->segment(), stream->size, segment, offset)).field("offset");
+                                            stream->segment(), stream->size, segment, offset))
+        .field("offset");
   std::uint64_t known = std::min<std::uint64_t>(stream->size - offset, bytes.size());
   bytes.remove_prefix(known);
   if (!bytes.empty()) {
@@ -187,7 +191,8 @@ Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
   require_growing(*stream);
   if (segment < stream->segment()) co_return;
   if (segment > stream->segment() || stream->size != size)
-    throw Error(Code::conflict, fmt::format("segment {} holds {} bytes, not {}", stream->segment(), stream->size, size)).field("size");
+    throw Error(Code::conflict, fmt::format("segment {} holds {} bytes, not {}", stream->segment(), stream->size, size))
+        .field("size");
   if (size == 0) co_return;
   const auto& task = stream->id.task;
   auto path = file_of(task, segment);
@@ -240,8 +245,10 @@ Task<void> LiveLogs::copy(LogStream id, Part part, bool follow, rt::CancelToken 
       auto [begin, end] = stream->extent(reader.segment);
       auto within = part.offset - begin, length = std::min({kPieceBytes, part.length, end - part.offset});
       // The end of a live log is in the page cache: read here, a line costs no thread switch.
-      if (length <= kSmallPiece) co_await out.write(read_at(reader.file.get(), within, length));
-      else co_await out.write_file({reader.file.get(), within, length});
+      if (length <= kSmallPiece)
+        co_await out.write(read_at(reader.file.get(), within, length));
+      else
+        co_await out.write_file({reader.file.get(), within, length});
       part.offset += length;
       part.length -= length;
       continue;
@@ -287,7 +294,8 @@ Task<void> LiveLogs::sweep() {
   auto found = co_await pool_.run(home_, [&] {
     std::vector<fs::path> folders;
     std::error_code failed;
-    for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator(); entry.increment(failed))
+    for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
+         entry.increment(failed))
       folders.push_back(entry->path());
     return folders;
   });

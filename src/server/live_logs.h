@@ -49,8 +49,8 @@ class LiveLogs {
 
   // Seals whatever is there, because nothing more can come (the runner is lost). Does nothing for a silent task.
   rt::Task<void> seal_rest(LogStream stream);
-  // The same for the end of a run, which a log that cannot be sealed must not hold up for ever: damage is logged. A full
-  // disk is still an error, since room may come back.
+  // The same for the end of a run, which a log that cannot be sealed must not hold up for ever: damage is logged. A
+  // full disk is still an error, since room may come back.
   rt::Task<void> seal_or_give_up(LogStream stream);
 
   // Total size so far.

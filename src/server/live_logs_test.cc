@@ -41,9 +41,10 @@ class LiveLogsTest : public ::testing::Test {
 
   std::uint64_t append(int segment, std::uint64_t offset, std::string bytes) {
     std::uint64_t size = 0;
-    run_on(loop_, [](LiveLogsTest& self, int number, std::uint64_t at, std::string text, std::uint64_t& out) -> Task<void> {
-      out = co_await self.logs_->append(self.stream_, number, at, text);
-    }(*this, segment, offset, std::move(bytes), size));
+    run_on(loop_,
+           [](LiveLogsTest& self, int number, std::uint64_t at, std::string text, std::uint64_t& out) -> Task<void> {
+             out = co_await self.logs_->append(self.stream_, number, at, text);
+           }(*this, segment, offset, std::move(bytes), size));
     return size;
   }
   void seal(int segment, std::uint64_t size) { run_on(loop_, logs_->seal(stream_, segment, size)); }
@@ -138,9 +139,11 @@ TEST_F(LiveLogsTest, BytesThatCameByRequestStayWhenALinkIsOffered) {
   append(0, 0, "came by request");
   auto spool = folder_ / "log.0";
   std::ofstream(spool) << "came by request, and more";
-  EXPECT_THROW(run_on(loop_, [](LiveLogsTest& self, std::filesystem::path source) -> Task<void> {
-                 co_await self.logs_->link(self.stream_, 0, 25, source);
-               }(*this, spool)), Error);
+  EXPECT_THROW(run_on(loop_,
+                      [](LiveLogsTest& self, std::filesystem::path source) -> Task<void> {
+                        co_await self.logs_->link(self.stream_, 0, 25, source);
+                      }(*this, spool)),
+               Error);
   EXPECT_EQ(append(0, 15, ", and more"), 25u);
   EXPECT_EQ(read(0), "came by request, and more");
 }

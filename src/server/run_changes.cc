@@ -20,7 +20,8 @@ namespace {
 std::string describe(const model::Change& change) {
   std::string text;
   for (const auto& move : change.moves)
-    text += fmt::format("{}{} > {}", text.empty() ? "" : ", ", model::state_name(move.from), model::state_name(move.to));
+    text +=
+        fmt::format("{}{} > {}", text.empty() ? "" : ", ", model::state_name(move.from), model::state_name(move.to));
   return text.empty() ? fmt::format("attempt {}", change.run.attempt) : text;
 }
 
@@ -56,7 +57,9 @@ std::optional<model::AttemptRecord> current_attempt(Connection& connection, cons
   return run.attempt == 0 ? std::nullopt : db::attempts::find(connection, run.sequence, run.attempt);
 }
 
-bool ended_well(const model::ExitRecord& exit) { return exit.reason == model::EndReason::exited && exit.exit_code == 0; }
+bool ended_well(const model::ExitRecord& exit) {
+  return exit.reason == model::EndReason::exited && exit.exit_code == 0;
+}
 
 }  // namespace
 
@@ -64,7 +67,8 @@ RunRecord get_run(Connection& connection, const std::string& workspace, const st
   auto run = db::runs::find(connection, {run_id});
   if (!run || run->workspace != workspace)
     throw Error(Code::not_found, fmt::format("there is no run '{}' in workspace '{}'", run_id, workspace))
-        .field("run").hint("lathe run list shows the runs there are");
+        .field("run")
+        .hint("lathe run list shows the runs there are");
   return *run;
 }
 
@@ -72,8 +76,10 @@ Changed submit_run(Connection& connection, const model::Submission& submission, 
                    const Caller& caller, base::UtcTime now) {
   if (auto existing = db::runs::find(connection, submission.id)) {
     if (!db::runs::is_same_submit(connection, submission.id, submission.workspace, spec))
-      throw Error(Code::conflict, fmt::format("the run id '{}' is taken by a run with other content", submission.id.value))
-          .field("id").hint("submit with a new id");
+      throw Error(Code::conflict,
+                  fmt::format("the run id '{}' is taken by a run with other content", submission.id.value))
+          .field("id")
+          .hint("submit with a new id");
     return {std::move(*existing), std::nullopt, false};
   }
   // Again inside the transaction: the target may have been deleted since it was checked.
@@ -117,7 +123,8 @@ Changed end_process(Connection& connection, const AttemptName& name, base::UtcTi
 Changed preempt_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
   auto changed = store_change(connection, run, model::preempt_requested(run, attempt), by_server(), "run.preempt", now);
-  if (changed.changed) db::events::append_change(connection, run, "attempt", "preempted: a dedicated run needs the node", now);
+  if (changed.changed)
+    db::events::append_change(connection, run, "attempt", "preempted: a dedicated run needs the node", now);
   return changed;
 }
 
@@ -130,7 +137,8 @@ NodeFinished finish_node(Connection& connection, const AttemptName& name, int no
                          base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
   if (node < 0 || static_cast<std::size_t>(node) >= attempt.slices.size())
-    throw Error(Code::invalid, fmt::format("attempt {} of run {} has no node {}", name.number, name.run_id, node)).field("node");
+    throw Error(Code::invalid, fmt::format("attempt {} of run {} has no node {}", name.number, name.run_id, node))
+        .field("node");
   model::ExitRecord end = exit;
   NodeFinished out;
   if (attempt.slices.size() > 1) {
@@ -146,7 +154,8 @@ NodeFinished finish_node(Connection& connection, const AttemptName& name, int no
     }
     end = model::gang_exit(exits);
   }
-  static_cast<Changed&>(out) = store_change(connection, run, model::finished(run, attempt, end, now), by_runner(name), "run.finish", now);
+  static_cast<Changed&>(out) =
+      store_change(connection, run, model::finished(run, attempt, end, now), by_runner(name), "run.finish", now);
   out.attempt_over = true;
   return out;
 }

@@ -26,9 +26,8 @@ namespace json = boost::json;
 namespace {
 
 Task<Response> show(Services& services, RunRecord run, int status) {
-  auto attempts = co_await services.core.database.read([&](db::Connection& connection) {
-    return db::attempts::list(connection, run.sequence);
-  });
+  auto attempts = co_await services.core.database.read(
+      [&](db::Connection& connection) { return db::attempts::list(connection, run.sequence); });
   co_return json_response(wire::run_json({run, attempts, services.dispatcher.explain(run)}), status);
 }
 
@@ -46,13 +45,13 @@ Task<Response> submit(Services& services, Request& request) {
   if (!existing) {
     core.reserve.require_room();
     submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
-    if (parsed.spec.snapshot) co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
+    if (parsed.spec.snapshot)
+      co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
   }
   auto caller = caller_of(request);
   auto now = core.clock.utc();
-  auto outcome = co_await core.database.write([&](db::Connection& connection) {
-    return submit_run(connection, submission, parsed.spec, caller, now);
-  });
+  auto outcome = co_await core.database.write(
+      [&](db::Connection& connection) { return submit_run(connection, submission, parsed.spec, caller, now); });
   if (!outcome.changed) co_return co_await show(services, std::move(outcome.run), 200);
   services.dispatcher.submitted(outcome.run);
   core.events.notify();
@@ -67,7 +66,10 @@ db::runs::ListQuery list_query(const Request& request) {
   if (query.experiment) base::value_or_throw(model::check_experiment_name(*query.experiment));
   if (auto status = request.query_value("status")) {
     query.state = model::state_from_name(*status);
-    if (!query.state) throw Error(Code::invalid, fmt::format("'{}' is not a status", *status)).field("status").hint("e.g. Running, Completed, Failed");
+    if (!query.state)
+      throw Error(Code::invalid, fmt::format("'{}' is not a status", *status))
+          .field("status")
+          .hint("e.g. Running, Completed, Failed");
   }
   if (auto tag = request.query_value("tag")) {
     auto equals = tag->find('=');
@@ -77,7 +79,8 @@ db::runs::ListQuery list_query(const Request& request) {
   for (auto [name, target] : {std::pair{"since", &query.since}, {"until", &query.until}}) {
     auto text = request.query_value(name);
     if (text && !(*target = base::parse_utc(*text)))
-      throw Error(Code::invalid, fmt::format("{} must be a time like 2026-01-31T12:00:00Z, not '{}'", name, *text)).field(name);
+      throw Error(Code::invalid, fmt::format("{} must be a time like 2026-01-31T12:00:00Z, not '{}'", name, *text))
+          .field(name);
   }
   if (request.query_value("archived")) query.archived = query_flag(request, "archived", false);
   query.limit = page_limit(request);
@@ -126,7 +129,8 @@ Task<Response> cancel(Services& services, Request& request) {
 
 // Changes that touch no state: the next generation, an event, an audit row.
 template <class Edit>
-Task<Response> edit(Services& services, Request& request, std::string kind, std::string action, std::string detail, Edit apply) {
+Task<Response> edit(Services& services, Request& request, std::string kind, std::string action, std::string detail,
+                    Edit apply) {
   auto& core = services.core;
   auto caller = caller_of(request);
   auto now = core.clock.utc();
@@ -157,22 +161,29 @@ Task<Response> archive(Services& services, Request& request) {
 
 Task<Response> patch_tags(Services& services, Request& request) {
   auto body = co_await json_body(request);
-  if (!body.is_object()) throw Error(Code::invalid, "the body must be an object of tags").hint(R"(e.g. {"stage": "final", "old": null})");
+  if (!body.is_object())
+    throw Error(Code::invalid, "the body must be an object of tags").hint(R"(e.g. {"stage": "final", "old": null})");
   std::map<std::string, std::optional<std::string>> changes;
   for (const auto& entry : body.get_object()) {
     std::string key(entry.key());
-    if (entry.value().is_null()) changes[key] = std::nullopt;
-    else if (entry.value().is_string()) changes[key] = std::string(entry.value().get_string());
-    else throw Error(Code::invalid, "a tag's value must be a string, or null to remove it").field("tags");
+    if (entry.value().is_null())
+      changes[key] = std::nullopt;
+    else if (entry.value().is_string())
+      changes[key] = std::string(entry.value().get_string());
+    else
+      throw Error(Code::invalid, "a tag's value must be a string, or null to remove it").field("tags");
     base::value_or_throw(model::check_tag("tags", key, changes[key].value_or("")));
   }
-  co_return co_await edit(services, request, "tags", "run.tags", fmt::format("{} tags", changes.size()), [&](RunRecord& run) {
-    for (const auto& [key, value] : changes) {
-      if (value) run.spec.tags[key] = *value;
-      else run.spec.tags.erase(key);
-    }
-    base::value_or_throw(model::check_tags("tags", run.spec.tags, model::kMaxTags));
-  });
+  co_return co_await edit(services, request, "tags", "run.tags", fmt::format("{} tags", changes.size()),
+                          [&](RunRecord& run) {
+                            for (const auto& [key, value] : changes) {
+                              if (value)
+                                run.spec.tags[key] = *value;
+                              else
+                                run.spec.tags.erase(key);
+                            }
+                            base::value_or_throw(model::check_tags("tags", run.spec.tags, model::kMaxTags));
+                          });
 }
 
 Task<Response> remove(Services& services, Request& request) {

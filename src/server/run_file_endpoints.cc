@@ -38,9 +38,8 @@ Task<Response> list_files(Services& services, Request& request) {
   int limit = page_limit(request);
   auto prefix = request.query_value("prefix").value_or(""), cursor = page_cursor(request);
   auto run = co_await load(services, request);
-  auto page = co_await services.core.database.read([&](db::Connection& connection) {
-    return db::artifacts::list(connection, run.sequence, prefix, limit, cursor);
-  });
+  auto page = co_await services.core.database.read(
+      [&](db::Connection& connection) { return db::artifacts::list(connection, run.sequence, prefix, limit, cursor); });
   json::array items;
   // Logs come first, on the first page: there is one per node.
   for (int node = 0; run.attempt > 0 && cursor.empty() && node < run.spec.node_count; ++node) {
@@ -49,8 +48,11 @@ Task<Response> list_files(Services& services, Request& request) {
     items.push_back({{"path", stream.name}, {"size", co_await services.logs.size(stream)}, {"kind", "log"}});
   }
   for (const auto& file : page.items)
-    items.push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest.hex()},
-                     {"executable", file.executable}, {"kind", "artifact"}});
+    items.push_back({{"path", file.path},
+                     {"size", file.size},
+                     {"digest", file.digest.hex()},
+                     {"executable", file.executable},
+                     {"kind", "artifact"}});
   co_return list_response(std::move(items), page.next);
 }
 
@@ -68,11 +70,11 @@ Task<Response> get_content(Services& services, Request& request) {
   auto run = co_await load(services, request);
   auto& core = services.core;
   auto response = attachment("application/octet-stream");
-  auto artifact = co_await core.database.read([&](db::Connection& connection) {
-    return db::artifacts::find(connection, run.sequence, path);
-  });
+  auto artifact = co_await core.database.read(
+      [&](db::Connection& connection) { return db::artifacts::find(connection, run.sequence, path); });
   if (artifact) {
-    auto blob = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.open(artifact->digest)); });
+    auto blob =
+        co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.open(artifact->digest)); });
     auto range = requested_range(request, blob.size());
     describe_range(response, range, blob.size());
     response.headers["etag"] = "\"" + artifact->digest.hex() + "\"";
@@ -80,13 +82,17 @@ Task<Response> get_content(Services& services, Request& request) {
     co_return response;
   }
   auto log = run.attempt > 0 ? find_log(run, run.attempt, path) : std::nullopt;
-  if (!log) throw Error(Code::not_found, fmt::format("run '{}' has no file '{}'", run.id.value, path)).field("path").hint("lathe run files shows its files");
+  if (!log)
+    throw Error(Code::not_found, fmt::format("run '{}' has no file '{}'", run.id.value, path))
+        .field("path")
+        .hint("lathe run files shows its files");
   auto size = co_await services.logs.size(*log);
   auto range = requested_range(request, size);
   describe_range(response, range, size);
-  response.body = net::StreamBody([&services, log = *log, range, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
-    co_await services.logs.copy(log, {range.offset, range.length}, false, cancel, out);
-  });
+  response.body =
+      net::StreamBody([&services, log = *log, range, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+        co_await services.logs.copy(log, {range.offset, range.length}, false, cancel, out);
+      });
   co_return response;
 }
 
@@ -104,15 +110,18 @@ Task<Response> get_log(Services& services, Request& request) {
   auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));
   bool follow = query_flag(request, "follow", false);
   auto attempt = query_integer(request, "attempt", 0);
-  if (!find_log(run, 1, name)) throw Error(Code::not_found, fmt::format("run '{}' has no log '{}'", run.id.value, name)).field("name");
+  if (!find_log(run, 1, name))
+    throw Error(Code::not_found, fmt::format("run '{}' has no log '{}'", run.id.value, name)).field("name");
   if (follow) run = co_await wait_for_attempt(services, request, std::move(run));
   int number = attempt > 0 ? static_cast<int>(std::min<std::int64_t>(attempt, INT32_MAX)) : run.attempt;
-  if (number > run.attempt) throw Error(Code::not_found, fmt::format("run '{}' has no attempt {}", run.id.value, number)).field("attempt");
+  if (number > run.attempt)
+    throw Error(Code::not_found, fmt::format("run '{}' has no attempt {}", run.id.value, number)).field("attempt");
   auto response = attachment("application/octet-stream");
   response.headers["lathe-log-offset"] = fmt::format("{}", offset);
   response.headers["lathe-log-attempt"] = fmt::format("{}", number);
   if (number == 0) co_return response;
-  response.body = net::StreamBody([&services, stream = *find_log(run, number, name), offset, follow, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+  response.body = net::StreamBody([&services, stream = *find_log(run, number, name), offset, follow,
+                                   cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
     co_await services.logs.copy(stream, {offset}, follow, cancel, out);
   });
   co_return response;

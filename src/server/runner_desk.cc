@@ -21,7 +21,8 @@ LiveAttemptPtr RunnerDesk::get_live(const AttemptName& name) const {
 
 Task<db::workspaces::Workspace> RunnerDesk::workspace(std::string name) {
   if (auto known = workspaces_.find(name); known != workspaces_.end()) co_return known->second;
-  auto row = co_await core_.database.read([&](db::Connection& connection) { return db::workspaces::get(connection, name); });
+  auto row =
+      co_await core_.database.read([&](db::Connection& connection) { return db::workspaces::get(connection, name); });
   workspaces_[name] = row;
   co_return row;
 }
@@ -31,7 +32,8 @@ void RunnerDesk::note_claim(const LiveAttemptPtr& live) {
   live->attempt.claimed = core_.clock.utc();
   core_.scope.spawn("note claim", [](RunnerDesk& desk, AttemptName name, base::UtcTime now) -> Task<void> {
     auto changed = co_await desk.core_.reserve.insist([&] {
-      return desk.core_.database.write([&](db::Connection& connection) { return claim_attempt(connection, name, now); });
+      return desk.core_.database.write(
+          [&](db::Connection& connection) { return claim_attempt(connection, name, now); });
     });
     desk.dispatcher_.edited(changed.run);
     desk.core_.events.notify();
@@ -77,8 +79,10 @@ Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::Body
       continue;
     }
     said = live->stop;
-    if (*said == model::EndReason::none) co_await out.write("{\"desired\":\"run\"}\n");
-    else co_await out.write(fmt::format("{{\"desired\":\"stop\",\"reason\":\"{}\"}}\n", model::end_reason_name(*said)));
+    if (*said == model::EndReason::none)
+      co_await out.write("{\"desired\":\"run\"}\n");
+    else
+      co_await out.write(fmt::format("{{\"desired\":\"stop\",\"reason\":\"{}\"}}\n", model::end_reason_name(*said)));
   }
 }
 
@@ -104,7 +108,9 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     for (const auto& file : files) {
       auto size = core_.store.find(file.digest);
       if (!size || *size != static_cast<std::uint64_t>(file.size))
-        throw Error(Code::invalid, fmt::format("the blob of '{}' is not in the store", file.path)).field("files").hint("send it first");
+        throw Error(Code::invalid, fmt::format("the blob of '{}' is not in the store", file.path))
+            .field("files")
+            .hint("send it first");
     }
   });
   co_await core_.database.write([&](db::Connection& connection) {
@@ -114,7 +120,8 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     db::artifacts::upsert(connection, run.sequence, files);
     auto detail = fmt::format("{} files", files.size());
     db::events::append_change(connection, run, "artifacts", detail, now);
-    audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.artifacts", name.run_id, detail);
+    audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.artifacts",
+          name.run_id, detail);
   });
   core_.events.notify();
 }
@@ -131,9 +138,8 @@ Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::Exit
   auto finished = co_await core_.reserve.spend([&]() -> Task<NodeFinished> {
     // What followers have seen must be in the store before the run is over.
     co_await seal_log(name, node);
-    co_return co_await core_.database.write([&](db::Connection& connection) {
-      return finish_node(connection, name, node, exit, now);
-    });
+    co_return co_await core_.database.write(
+        [&](db::Connection& connection) { return finish_node(connection, name, node, exit, now); });
   });
   if (auto live = attempts_.find(name.run_id, name.number)) live->finished.insert(node);
   if (finished.gang_failed) dispatcher_.stop_gang(name.run_id);

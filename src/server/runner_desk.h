@@ -1,5 +1,5 @@
-// RunnerDesk: what a runner may do for its attempt. Every call names the attempt; one that is over or replaced is fenced.
-// Home thread.
+// RunnerDesk: what a runner may do for its attempt. Every call names the attempt; one that is over or replaced is
+// fenced. Home thread.
 #pragma once
 
 #include <map>

@@ -36,8 +36,12 @@ Task<Response> claim(Services& services, Request& request) {
   fields.need("node").integer("node", node).text("runner_version", version).text("host", host).integer("pid", pid);
   base::value_or_throw(fields.finish());
   auto order = co_await services.desk.claim(attempt_name(request), node);
-  base::log::debug("claimed", {{"run", order.run.value}, {"attempt", order.attempt}, {"node", node},
-                               {"runner", base::printable(version, 60)}, {"host", base::printable(host, 255)}, {"pid", pid}});
+  base::log::debug("claimed", {{"run", order.run.value},
+                               {"attempt", order.attempt},
+                               {"node", node},
+                               {"runner", base::printable(version, 60)},
+                               {"host", base::printable(host, 255)},
+                               {"pid", pid}});
   co_return Response::json(wire::encode_order(order));
 }
 
@@ -60,7 +64,8 @@ Task<Response> get_positions(Services& services, Request& request) {
     auto node = query_integer(request, "node", stream.task.node);
     if (node != stream.task.node) continue;
     auto position = co_await services.logs.position(stream);
-    streams[stream.name] = {{"segment", position.segment}, {"size", position.size}, {"sealed_through", position.segment - 1}};
+    streams[stream.name] = {
+        {"segment", position.segment}, {"size", position.size}, {"sealed_through", position.segment - 1}};
   }
   co_return json_response({{"streams", std::move(streams)}});
 }
@@ -75,7 +80,8 @@ Task<Response> append_log(Services& services, Request& request) {
   std::optional<Error> hole;
   try {
     auto add = [&]() -> Task<std::uint64_t> {
-      auto size = co_await services.logs.append(stream, static_cast<int>(segment), static_cast<std::uint64_t>(offset), bytes);
+      auto size =
+          co_await services.logs.append(stream, static_cast<int>(segment), static_cast<std::uint64_t>(offset), bytes);
       if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), size);
       co_return size;
     };
@@ -99,7 +105,13 @@ Task<Response> link_log(Services& services, Request& request) {
   std::int64_t segment = 0, size = 0;
   bool seal = false;
   wire::Fields fields(body);
-  fields.need("name").need("segment").need("size").text("name", name).integer("segment", segment).integer("size", size).boolean("seal", seal);
+  fields.need("name")
+      .need("segment")
+      .need("size")
+      .text("name", name)
+      .integer("segment", segment)
+      .integer("size", size)
+      .boolean("seal", seal);
   base::value_or_throw(fields.finish());
   base::value_or_throw(model::check_range("segment", segment, 0, INT32_MAX));
   base::value_or_throw(model::check_range("size", size, 0, INT64_MAX));
@@ -107,7 +119,8 @@ Task<Response> link_log(Services& services, Request& request) {
   // The path is made of our own numbers; nothing the runner says is part of it.
   auto source = services.core.provider.folder(stream.task) / "spool" / fmt::format("log.{}", segment);
   auto known = co_await services.core.reserve.spend([&]() -> Task<std::uint64_t> {
-    auto linked = co_await services.logs.link(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size), source);
+    auto linked =
+        co_await services.logs.link(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size), source);
     if (seal) co_await services.logs.seal(stream, static_cast<int>(segment), static_cast<std::uint64_t>(size));
     co_return linked;
   });
@@ -127,7 +140,8 @@ Task<Response> put_artifacts(Services& services, Request& request) {
     files.push_back(std::move(artifact));
   });
   base::value_or_throw(fields.finish());
-  if (files.size() > kMaxFilesPerCall) throw Error(Code::too_large, fmt::format("at most {} files in one call", kMaxFilesPerCall)).field("files");
+  if (files.size() > kMaxFilesPerCall)
+    throw Error(Code::too_large, fmt::format("at most {} files in one call", kMaxFilesPerCall)).field("files");
   for (const auto& file : files) base::value_or_throw(model::check_artifact_path("files.path", file.path));
   co_await services.desk.put_artifacts(attempt_name(request), std::move(files));
   co_return Response::empty(204);
@@ -138,9 +152,13 @@ Task<Response> report_state(Services& services, Request& request) {
   std::string state;
   model::ExitRecord exit;
   wire::Fields fields(body);
-  fields.need("state").text("state", state).object("exit", [&](wire::Fields& nested) { wire::read_exit(nested, exit); });
+  fields.need("state").text("state", state).object("exit", [&](wire::Fields& nested) {
+    wire::read_exit(nested, exit);
+  });
   base::value_or_throw(fields.finish());
-  if (state != "finalizing") throw Error(Code::invalid, fmt::format("state must be finalizing, not '{}'", base::printable(state, 40))).field("state");
+  if (state != "finalizing")
+    throw Error(Code::invalid, fmt::format("state must be finalizing, not '{}'", base::printable(state, 40)))
+        .field("state");
   co_await services.desk.process_ended(attempt_name(request));
   co_return Response::empty(204);
 }

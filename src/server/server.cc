@@ -48,16 +48,38 @@ class Server {
  public:
   Server(const ServerOptions& options, StateDir& state, SiteConfig site, rt::Loop& home, db::Database& database,
          cas::DiskStore& store)
-      : options_(options), state_(state), site_(std::move(site)), home_(home), database_(database),
-        provider_(local_config(options, state, site_), home, files_), events_(home),
+      : options_(options),
+        state_(state),
+        site_(std::move(site)),
+        home_(home),
+        database_(database),
+        provider_(local_config(options, state, site_), home, files_),
+        events_(home),
         reserve_(state, home, files_, scope_),
         core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, reserve_, events_},
-        authority_(core_), attempts_(home), logs_(state.live(), home, files_, store, database),
+        authority_(core_),
+        attempts_(home),
+        logs_(state.live(), home, files_, store, database),
         dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
-        desk_(core_, attempts_, logs_, dispatcher_), uploads_(store), trees_(core_), budget_(core_),
-        services_{core_, authority_, dispatcher_, logs_, desk_, uploads_, trees_, budget_, core_.clock.utc(), [this] { return render_metrics(); }},
-        http_(home, router_, [this](const net::Request& request) { return authority_.authenticate(request); },
-              [this](const net::RequestOutcome& outcome) { metrics_.count_request(outcome.operation, outcome.status, outcome.took); }) {
+        desk_(core_, attempts_, logs_, dispatcher_),
+        uploads_(store),
+        trees_(core_),
+        budget_(core_),
+        services_{core_,
+                  authority_,
+                  dispatcher_,
+                  logs_,
+                  desk_,
+                  uploads_,
+                  trees_,
+                  budget_,
+                  core_.clock.utc(),
+                  [this] { return render_metrics(); }},
+        http_(
+            home, router_, [this](const net::Request& request) { return authority_.authenticate(request); },
+            [this](const net::RequestOutcome& outcome) {
+              metrics_.count_request(outcome.operation, outcome.status, outcome.took);
+            }) {
     add_all_routes(router_, services_);
   }
 

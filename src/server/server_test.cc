@@ -26,7 +26,9 @@ TEST(StateDir, RefusesASecondServerAndNamesTheHolder) {
 
 TEST(StateDir, IsFreeAgainWhenItsServerIsGone) {
   TempFolder folder;
-  { ASSERT_TRUE(StateDir::open(folder.path())); }
+  {
+    ASSERT_TRUE(StateDir::open(folder.path()));
+  }
   EXPECT_TRUE(StateDir::open(folder.path()));
 }
 
@@ -36,7 +38,7 @@ TEST(StateDir, LeavesTheModeOfAFolderThatItDidNotMake) {
   auto state = StateDir::open(folder.path());
   ASSERT_FALSE(state) << "others could look into it";
   EXPECT_NE(state.error().hint().find("chmod 700"), std::string::npos);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(folder.path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0755u);
   EXPECT_TRUE(StateDir::open(folder.path() / "new"));
@@ -48,7 +50,7 @@ TEST(StateDir, MakesOnePrivateTokenAndKeepsIt) {
   auto token = base::value_or_throw(state.admin_token());
   EXPECT_EQ(token.size(), 6u + 43u);
   EXPECT_EQ(base::value_or_throw(state.admin_token()), token);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat((folder / "token").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
@@ -67,7 +69,8 @@ TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {
   auto one = make_token(), other = make_token();
   EXPECT_TRUE(one.starts_with("lathe_"));
   EXPECT_NE(one, other);
-  EXPECT_EQ(one.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), std::string::npos);
+  EXPECT_EQ(one.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+            std::string::npos);
 }
 
 TEST(SiteConfig, IsTheDefaultWithoutAFile) {

@@ -19,7 +19,9 @@ using base::Error;
 using Reader = std::function<void(const YAML::Node&)>;
 
 [[noreturn]] void refuse(const std::string& key, const YAML::Node& node, const std::string& expected) {
-  std::string got = node.IsScalar() ? "'" + base::printable(node.Scalar(), 60) + "'" : node.IsSequence() ? "a list" : "a map";
+  std::string got = node.IsScalar()     ? "'" + base::printable(node.Scalar(), 60) + "'"
+                    : node.IsSequence() ? "a list"
+                                        : "a map";
   throw Error(Code::invalid, fmt::format("config.yaml: {} must be {}, not {}", key, expected, got)).field(key);
 }
 
@@ -35,7 +37,8 @@ void read_map(const std::string& prefix, const YAML::Node& node, const std::map<
       std::string known;
       for (const auto& [name, reader] : readers) known += (known.empty() ? "" : ", ") + name;
       throw Error(Code::invalid, fmt::format("config.yaml: unknown key '{}'", base::printable(full, 80)))
-          .field(full).hint("known here: " + known);
+          .field(full)
+          .hint("known here: " + known);
     }
     found->second(entry.second);
   }
@@ -43,7 +46,8 @@ void read_map(const std::string& prefix, const YAML::Node& node, const std::map<
 
 double read_number(const std::string& key, const YAML::Node& node, double low, double high) {
   double value = 0;
-  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) || !std::isfinite(value) || value < low || value > high)
+  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) || !std::isfinite(value) || value < low ||
+      value > high)
     refuse(key, node, fmt::format("a number from {} to {}", low, high));
   return value;
 }
@@ -70,11 +74,19 @@ T read_word(const std::string& key, const YAML::Node& node, const std::map<std::
 model::Machine read_machine(const YAML::Node& node) {
   const std::string prefix = "providers.local.machine";
   model::Machine machine;
-  read_map(prefix, node, {
-      {"cores", [&](auto& n) { machine.millicores = static_cast<std::int64_t>(read_number(prefix + ".cores", n, 0.1, 1e6) * 1000); }},
-      {"memory_gb", [&](auto& n) { machine.memory_bytes = static_cast<std::int64_t>(read_number(prefix + ".memory_gb", n, 0.01, 1e7) * (1 << 30)); }},
-      {"gpus", [&](auto& n) { machine.gpus = read_strings(prefix + ".gpus", n); }},
-  });
+  read_map(prefix, node,
+           {
+               {"cores",
+                [&](auto& n) {
+                  machine.millicores = static_cast<std::int64_t>(read_number(prefix + ".cores", n, 0.1, 1e6) * 1000);
+                }},
+               {"memory_gb",
+                [&](auto& n) {
+                  machine.memory_bytes =
+                      static_cast<std::int64_t>(read_number(prefix + ".memory_gb", n, 0.01, 1e7) * (1 << 30));
+                }},
+               {"gpus", [&](auto& n) { machine.gpus = read_strings(prefix + ".gpus", n); }},
+           });
   if (machine.millicores == 0 || machine.memory_bytes == 0)
     throw Error(Code::invalid, "config.yaml: " + prefix + " needs cores and memory_gb").field(prefix);
   return machine;
@@ -82,27 +94,60 @@ model::Machine read_machine(const YAML::Node& node) {
 
 void read_local(SiteConfig& config, const YAML::Node& node) {
   const std::string prefix = "providers.local";
-  read_map(prefix, node, {
-      {"gpu", [&](auto& n) { config.rules.gpu = read_word<model::GpuRule>(prefix + ".gpu", n, {{"optional", model::GpuRule::optional}, {"required", model::GpuRule::required}}); }},
-      {"size", [&](auto& n) { config.rules.size = read_word<model::SizeRule>(prefix + ".size", n, {{"fit", model::SizeRule::fit}, {"exact", model::SizeRule::exact}}); }},
-      {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
-      {"work_dir", [&](auto& n) {
-         config.work = n.IsScalar() ? n.Scalar() : "";
-         if (!config.work.is_absolute()) refuse(prefix + ".work_dir", n, "an absolute path");
-       }},
-      {"machine", [&](auto& n) { config.machine = read_machine(n); }},
-      {"enforce_memory", [&](auto& n) { config.enforce_memory = read_word<bool>(prefix + ".enforce_memory", n, {{"true", true}, {"false", false}}); }},
-  });
+  read_map(
+      prefix, node,
+      {
+          {"gpu",
+           [&](auto& n) {
+             config.rules.gpu = read_word<model::GpuRule>(
+                 prefix + ".gpu", n, {{"optional", model::GpuRule::optional}, {"required", model::GpuRule::required}});
+           }},
+          {"size",
+           [&](auto& n) {
+             config.rules.size = read_word<model::SizeRule>(
+                 prefix + ".size", n, {{"fit", model::SizeRule::fit}, {"exact", model::SizeRule::exact}});
+           }},
+          {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
+          {"work_dir",
+           [&](auto& n) {
+             config.work = n.IsScalar() ? n.Scalar() : "";
+             if (!config.work.is_absolute()) refuse(prefix + ".work_dir", n, "an absolute path");
+           }},
+          {"machine", [&](auto& n) { config.machine = read_machine(n); }},
+          {"enforce_memory",
+           [&](auto& n) {
+             config.enforce_memory = read_word<bool>(prefix + ".enforce_memory", n, {{"true", true}, {"false", false}});
+           }},
+      });
 }
 
 SiteConfig read_config(const YAML::Node& root) {
   SiteConfig config;
-  read_map("", root, {
-      {"providers", [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
-      {"disk_budget_gb", [&](auto& n) { config.disk_budget_bytes = static_cast<std::uint64_t>(read_number("disk_budget_gb", n, 0, 1e9) * (1 << 30)); }},
-      {"store", [&](auto& n) { read_map("store", n, {{"lease_hours", [&](auto& h) { config.blob_lease = std::chrono::seconds(static_cast<std::int64_t>(read_number("store.lease_hours", h, 1, 1e6) * 3600)); }}}); }},
-      {"logs", [&](auto& n) { read_map("logs", n, {{"segment_mb", [&](auto& m) { config.log_segment_bytes = static_cast<std::uint64_t>(read_number("logs.segment_mb", m, 0.0625, 1024) * (1 << 20)); }}}); }},
-  });
+  read_map(
+      "", root,
+      {
+          {"providers",
+           [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
+          {"disk_budget_gb",
+           [&](auto& n) {
+             config.disk_budget_bytes =
+                 static_cast<std::uint64_t>(read_number("disk_budget_gb", n, 0, 1e9) * (1 << 30));
+           }},
+          {"store",
+           [&](auto& n) {
+             read_map("store", n, {{"lease_hours", [&](auto& h) {
+                                      config.blob_lease = std::chrono::seconds(static_cast<std::int64_t>(
+                                          read_number("store.lease_hours", h, 1, 1e6) * 3600));
+                                    }}});
+           }},
+          {"logs",
+           [&](auto& n) {
+             read_map("logs", n, {{"segment_mb", [&](auto& m) {
+                                     config.log_segment_bytes = static_cast<std::uint64_t>(
+                                         read_number("logs.segment_mb", m, 0.0625, 1024) * (1 << 20));
+                                   }}});
+           }},
+      });
   return config;
 }
 
@@ -127,7 +172,8 @@ base::Result<SiteConfig> load_site_config(const std::filesystem::path& file) {
   std::ostringstream text;
   text << stream.rdbuf();
   if (!stream.is_open() || stream.bad() || std::filesystem::is_directory(file))
-    return base::fail(Error(Code::io, fmt::format("{} cannot be read", file.string())).hint("make it readable for the user who runs the server"));
+    return base::fail(Error(Code::io, fmt::format("{} cannot be read", file.string()))
+                          .hint("make it readable for the user who runs the server"));
   return parse_site_config(text.str());
 }
 

@@ -15,14 +15,14 @@
 namespace lathe::server {
 
 struct SiteConfig {
-  model::SiteRules rules;                        // providers.local.gpu, providers.local.size
-  std::vector<std::string> launcher;             // providers.local.launcher
-  std::filesystem::path work;                    // providers.local.work_dir
-  std::optional<model::Machine> machine;         // providers.local.machine: a fixed inventory instead of the real one
-  bool enforce_memory = true;                    // providers.local.enforce_memory
-  std::uint64_t disk_budget_bytes = 0;           // disk_budget_gb; 0: no budget
+  model::SiteRules rules;                 // providers.local.gpu, providers.local.size
+  std::vector<std::string> launcher;      // providers.local.launcher
+  std::filesystem::path work;             // providers.local.work_dir
+  std::optional<model::Machine> machine;  // providers.local.machine: a fixed inventory instead of the real one
+  bool enforce_memory = true;             // providers.local.enforce_memory
+  std::uint64_t disk_budget_bytes = 0;    // disk_budget_gb; 0: no budget
   std::chrono::seconds blob_lease = std::chrono::hours(24);  // store.lease_hours
-  std::uint64_t log_segment_bytes = 64u << 20;   // logs.segment_mb
+  std::uint64_t log_segment_bytes = 64u << 20;               // logs.segment_mb
 };
 
 // The defaults when the file does not exist.

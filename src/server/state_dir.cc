@@ -39,7 +39,8 @@ Result<void> write_private(const fs::path& path, std::string_view text) {
   int error = errno;
   ::close(fd);
   if (!ok) return base::fail(base::errno_error(error, "write " + temporary.string()));
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return base::fail(base::errno_error(errno, "rename to " + path.string()));
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return base::fail(base::errno_error(errno, "rename to " + path.string()));
   int folder = ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
@@ -58,11 +59,13 @@ Result<void> make_private_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   LATHE_TRY_VOID(make_folder(path));
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return base::fail(base::errno_error(errno, "look at " + path.string()));
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
-    return base::fail(base::Error(Code::invalid, fmt::format("{} is not a folder that only this user can enter", path.string()))
-                          .field("state").hint(fmt::format("chmod 700 {}, or give a new folder with --state", path.string())));
+    return base::fail(
+        base::Error(Code::invalid, fmt::format("{} is not a folder that only this user can enter", path.string()))
+            .field("state")
+            .hint(fmt::format("chmod 700 {}, or give a new folder with --state", path.string())));
   return {};
 }
 
@@ -91,9 +94,10 @@ Result<StateDir> StateDir::open(const fs::path& root) {
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     std::string holder(base::trim(read_small(fd)));
     ::close(fd);
-    return base::fail(base::Error(Code::conflict, fmt::format("the state folder {} is in use by process {}",
-                                                              absolute.string(), holder.empty() ? "(unknown)" : holder))
-                          .hint("use that server (lathe status), stop it (lathe down), or give another folder with --state"));
+    return base::fail(
+        base::Error(Code::conflict, fmt::format("the state folder {} is in use by process {}", absolute.string(),
+                                                holder.empty() ? "(unknown)" : holder))
+            .hint("use that server (lathe status), stop it (lathe down), or give another folder with --state"));
   }
   StateDir state(absolute, fd);
   std::string pid = fmt::format("{}\n", ::getpid());
@@ -116,7 +120,7 @@ Result<std::string> StateDir::admin_token() const {
   fs::path path = root_ / "token";
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd >= 0) {
-    struct stat status {};
+    struct stat status{};
     ::fstat(fd, &status);
     std::string token(base::trim(read_small(fd)));
     ::close(fd);
@@ -136,10 +140,8 @@ Result<std::string> StateDir::admin_token() const {
 }
 
 Result<void> StateDir::publish_address(const ServerAddress& address) const {
-  boost::json::object object{{"url", address.url},
-                             {"socket", address.socket.string()},
-                             {"pid", ::getpid()},
-                             {"version", LATHE_VERSION}};
+  boost::json::object object{
+      {"url", address.url}, {"socket", address.socket.string()}, {"pid", ::getpid()}, {"version", LATHE_VERSION}};
   return write_private(root_ / "server.json", boost::json::serialize(object) + "\n");
 }
 
@@ -149,9 +151,9 @@ Result<void> StateDir::ensure_reserve() const {
   fs::path path = root_ / "reserve";
   int fd = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return base::fail(base::errno_error(errno, "create " + path.string()));
-  struct stat status {};
+  struct stat status{};
   ::fstat(fd, &status);
-  struct statvfs info {};
+  struct statvfs info{};
   std::uint64_t wanted = ::fstatvfs(fd, &info) == 0 ? reserve_bytes(info) : 0;
   bool there = static_cast<std::uint64_t>(status.st_blocks) * 512 >= wanted;
   int error = there ? 0 : ::posix_fallocate(fd, 0, static_cast<off_t>(wanted));
@@ -162,7 +164,7 @@ Result<void> StateDir::ensure_reserve() const {
 }
 
 bool StateDir::has_room_to_spare() const {
-  struct statvfs info {};
+  struct statvfs info{};
   if (::statvfs(root_.c_str(), &info) != 0) return false;
   return info.f_bavail * info.f_frsize >= 2 * reserve_bytes(info);
 }

@@ -19,8 +19,11 @@ Task<Response> get_store(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
   auto stats = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.stats()); });
-  co_return json_response({{"blobs", stats.blobs}, {"bytes", stats.bytes}, {"partial_uploads", stats.partial_uploads},
-                           {"partial_bytes", stats.partial_bytes}, {"damaged", stats.damaged}});
+  co_return json_response({{"blobs", stats.blobs},
+                           {"bytes", stats.bytes},
+                           {"partial_uploads", stats.partial_uploads},
+                           {"partial_bytes", stats.partial_bytes},
+                           {"damaged", stats.damaged}});
 }
 
 Task<Response> collect(Services& services, Request& request) {
@@ -29,14 +32,19 @@ Task<Response> collect(Services& services, Request& request) {
   wire::Fields fields(body);
   fields.boolean("dry_run", dry_run);
   base::value_or_throw(fields.finish());
-  auto report = co_await collect_store_garbage(services.core, caller_of(request), {services.core.site.blob_lease, dry_run});
+  auto report =
+      co_await collect_store_garbage(services.core, caller_of(request), {services.core.site.blob_lease, dry_run});
   json::array missing;
   for (const auto& digest : report.missing) missing.push_back(json::string(digest.hex()));
   co_return json_response({{"dry_run", dry_run},
-                           {"blobs", report.blobs}, {"bytes", report.bytes},
-                           {"reachable_blobs", report.reachable_blobs}, {"reachable_bytes", report.reachable_bytes},
-                           {"leased_blobs", report.leased_blobs}, {"leased_bytes", report.leased_bytes},
-                           {"removed_blobs", report.removed_blobs}, {"removed_bytes", report.removed_bytes},
+                           {"blobs", report.blobs},
+                           {"bytes", report.bytes},
+                           {"reachable_blobs", report.reachable_blobs},
+                           {"reachable_bytes", report.reachable_bytes},
+                           {"leased_blobs", report.leased_blobs},
+                           {"leased_bytes", report.leased_bytes},
+                           {"removed_blobs", report.removed_blobs},
+                           {"removed_bytes", report.removed_bytes},
                            {"removed_partials", report.removed_partials},
                            {"missing", std::move(missing)}});
 }

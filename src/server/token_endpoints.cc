@@ -27,17 +27,26 @@ json::object token_json(const db::tokens::Token& token) {
     if (!at) return nullptr;
     return json::string(base::format_utc(*at));
   };
-  return {{"id", token.id}, {"name", token.name}, {"role", token.role}, {"workspace", token.workspace},
-          {"created", base::format_utc(token.created)}, {"expires", time(token.expires)},
-          {"last_used", time(token.last_used)}, {"revoked", time(token.revoked)}};
+  return {{"id", token.id},
+          {"name", token.name},
+          {"role", token.role},
+          {"workspace", token.workspace},
+          {"created", base::format_utc(token.created)},
+          {"expires", time(token.expires)},
+          {"last_used", time(token.last_used)},
+          {"revoked", time(token.revoked)}};
 }
 
 void check_token_name(const std::string& name) {
   base::value_or_throw(model::check_tag("name", "name", name));
   if (name.empty() || name.size() > kMaxTokenName)
-    throw Error(Code::invalid, "a token's name is too short or too long").field("name").hint(fmt::format("use 1 to {} bytes", kMaxTokenName));
+    throw Error(Code::invalid, "a token's name is too short or too long")
+        .field("name")
+        .hint(fmt::format("use 1 to {} bytes", kMaxTokenName));
   if (name == kAdminTokenName)
-    throw Error(Code::invalid, fmt::format("the name {} belongs to the token of the state folder", name)).field("name").hint("choose another");
+    throw Error(Code::invalid, fmt::format("the name {} belongs to the token of the state folder", name))
+        .field("name")
+        .hint("choose another");
 }
 
 Task<Response> create_token(Services& services, Request& request) {
@@ -45,7 +54,11 @@ Task<Response> create_token(Services& services, Request& request) {
   NewToken wanted;
   int days = 90;
   wire::Fields fields(body);
-  fields.need("name").need("role").text("name", wanted.name).text("workspace", wanted.workspace).integer("expires_in_days", days);
+  fields.need("name")
+      .need("role")
+      .text("name", wanted.name)
+      .text("workspace", wanted.workspace)
+      .integer("expires_in_days", days);
   fields.word("role", wanted.role, role_from_name, "viewer, contributor, operator or admin");
   base::value_or_throw(fields.finish());
   check_token_name(wanted.name);
@@ -60,7 +73,8 @@ Task<Response> create_token(Services& services, Request& request) {
 
 Task<Response> list_tokens(Services& services, Request& request) {
   allow_query(request, {"limit", "cursor"});
-  auto rows = co_await services.core.database.read([](db::Connection& connection) { return db::tokens::list(connection); });
+  auto rows =
+      co_await services.core.database.read([](db::Connection& connection) { return db::tokens::list(connection); });
   json::array items;
   for (const auto& row : rows) items.push_back(token_json(row));
   co_return page_of(request, "tokens", std::move(items));
@@ -76,13 +90,17 @@ Task<Response> revoke_token(Services& services, Request& request) {
 Task<Response> list_audit(Services& services, Request& request) {
   allow_query(request, {"limit", "cursor"});
   int limit = page_limit(request);
-  auto page = co_await services.core.database.read([&](db::Connection& connection) {
-    return db::audit::list(connection, limit, page_cursor(request));
-  });
+  auto page = co_await services.core.database.read(
+      [&](db::Connection& connection) { return db::audit::list(connection, limit, page_cursor(request)); });
   json::array items;
   for (const auto& row : page.items)
-    items.push_back({{"id", row.id}, {"at", base::format_utc(row.at)}, {"actor", row.actor}, {"source", row.source},
-                     {"action", row.action}, {"object", row.object}, {"detail", row.detail}});
+    items.push_back({{"id", row.id},
+                     {"at", base::format_utc(row.at)},
+                     {"actor", row.actor},
+                     {"source", row.source},
+                     {"action", row.action},
+                     {"object", row.object},
+                     {"detail", row.detail}});
   co_return list_response(std::move(items), page.next);
 }
 

@@ -63,12 +63,14 @@ Task<std::optional<std::string>> TreeChecks::find_gap(base::Digest digest) {
 
 Task<void> TreeChecks::require_complete(base::Digest digest, std::string script) {
   if (auto gap = co_await find_gap(digest))
-    throw Error(Code::invalid, fmt::format("the snapshot {} {}", digest.hex(), *gap)).field("snapshot")
+    throw Error(Code::invalid, fmt::format("the snapshot {} {}", digest.hex(), *gap))
+        .field("snapshot")
         .hint("ask POST /api/v1/blobs/missing and send what is missing before the submit");
   if (script.empty()) co_return;
   auto tree = co_await read_tree(core_, digest);
   if (std::ranges::none_of(tree.entries, [&](const auto& entry) { return entry.path == script; }))
-    throw Error(Code::invalid, fmt::format("the snapshot has no script '{}'", script)).field("script")
+    throw Error(Code::invalid, fmt::format("the snapshot has no script '{}'", script))
+        .field("script")
         .hint("the path is relative to the source folder; does an ignore file leave it out?");
 }
 

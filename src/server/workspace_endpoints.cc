@@ -45,7 +45,8 @@ Task<Response> put_workspace(Services& services, Request& request) {
   // Scripts join these to strings, so they are never empty.
   if (workspace.subscription_id.empty()) workspace.subscription_id = "00000000-0000-0000-0000-000000000000";
   if (workspace.resource_group.empty()) workspace.resource_group = "lathe";
-  for (auto [field, value] : {std::pair{"subscription_id", &workspace.subscription_id}, {"resource_group", &workspace.resource_group}})
+  for (auto [field, value] :
+       {std::pair{"subscription_id", &workspace.subscription_id}, {"resource_group", &workspace.resource_group}})
     base::value_or_throw(model::check_tag(field, field, *value));
   workspace.created = services.core.clock.utc();
   auto caller = caller_of(request);
@@ -67,9 +68,10 @@ Task<Response> get_server(Services& services, Request& request) {
   json::array gpus(machine.gpus.begin(), machine.gpus.end());
   co_return json_response({{"version", LATHE_VERSION},
                            {"started", base::format_utc(services.started)},
-                           {"machine", {{"cores", static_cast<double>(machine.millicores) / 1000},
-                                        {"memory_bytes", machine.memory_bytes},
-                                        {"gpus", gpus}}}});
+                           {"machine",
+                            {{"cores", static_cast<double>(machine.millicores) / 1000},
+                             {"memory_bytes", machine.memory_bytes},
+                             {"gpus", gpus}}}});
 }
 
 }  // namespace
@@ -77,52 +79,58 @@ Task<Response> get_server(Services& services, Request& request) {
 void add_workspace_routes(net::Router& router, Services& services) {
   auto& database = services.core.database;
   router.add({"GET", "/healthz", "getHealth", Permission::open, [](Request&) -> Task<Response> {
-    co_return json_response({{"status", "ok"}, {"version", LATHE_VERSION}});
-  }});
+                co_return json_response({{"status", "ok"}, {"version", LATHE_VERSION}});
+              }});
   router.add({"GET", "/metrics", "getMetrics", Permission::read, [&services](Request&) -> Task<Response> {
-    Response response;
-    response.headers["content-type"] = "text/plain; version=0.0.4; charset=utf-8";
-    response.body = services.render_metrics();
-    co_return response;
-  }});
+                Response response;
+                response.headers["content-type"] = "text/plain; version=0.0.4; charset=utf-8";
+                response.body = services.render_metrics();
+                co_return response;
+              }});
   router.add({"GET", "/api/v1/server", "getServer", Permission::read,
               [&services](Request& request) { return get_server(services, request); }});
   router.add({"GET", "/api/v1/workspaces", "listWorkspaces", Permission::read, [&](Request& request) -> Task<Response> {
-    allow_query(request, {"limit", "cursor"});
-    auto rows = co_await database.read([](db::Connection& connection) { return db::workspaces::list(connection); });
-    json::array items;
-    for (const auto& row : rows)
-      if (request.principal.workspace.empty() || request.principal.workspace == row.name) items.push_back(workspace_json(row));
-    co_return page_of(request, "workspaces", std::move(items));
-  }});
+                allow_query(request, {"limit", "cursor"});
+                auto rows =
+                    co_await database.read([](db::Connection& connection) { return db::workspaces::list(connection); });
+                json::array items;
+                for (const auto& row : rows)
+                  if (request.principal.workspace.empty() || request.principal.workspace == row.name)
+                    items.push_back(workspace_json(row));
+                co_return page_of(request, "workspaces", std::move(items));
+              }});
   router.add({"PUT", "/api/v1/workspaces/{workspace}", "putWorkspace", Permission::write,
               [&services](Request& request) { return put_workspace(services, request); }});
-  router.add({"GET", "/api/v1/workspaces/{workspace}", "getWorkspace", Permission::read, [&](Request& request) -> Task<Response> {
-    allow_query(request, {});
-    auto row = co_await database.read([&](db::Connection& connection) {
-      return db::workspaces::get(connection, request.params.at("workspace"));
-    });
-    co_return json_response(workspace_json(row));
-  }});
-  router.add({"GET", "/api/v1/workspaces/{workspace}/experiments", "listExperiments", Permission::read, [&](Request& request) -> Task<Response> {
-    allow_query(request, {"limit", "cursor"});
-    int limit = page_limit(request);
-    auto page = co_await database.read([&](db::Connection& connection) {
-      const auto& workspace = request.params.at("workspace");
-      db::workspaces::get(connection, workspace);
-      return db::experiments::list(connection, workspace, limit, page_cursor(request));
-    });
-    json::array items;
-    for (const auto& row : page.items) items.push_back(experiment_json(row));
-    co_return list_response(std::move(items), page.next);
-  }});
-  router.add({"GET", "/api/v1/workspaces/{workspace}/experiments/{experiment}", "getExperiment", Permission::read, [&](Request& request) -> Task<Response> {
-    allow_query(request, {});
-    auto row = co_await database.read([&](db::Connection& connection) {
-      return db::experiments::get(connection, request.params.at("workspace"), request.params.at("experiment"));
-    });
-    co_return json_response(experiment_json(row));
-  }});
+  router.add({"GET", "/api/v1/workspaces/{workspace}", "getWorkspace", Permission::read,
+              [&](Request& request) -> Task<Response> {
+                allow_query(request, {});
+                auto row = co_await database.read([&](db::Connection& connection) {
+                  return db::workspaces::get(connection, request.params.at("workspace"));
+                });
+                co_return json_response(workspace_json(row));
+              }});
+  router.add({"GET", "/api/v1/workspaces/{workspace}/experiments", "listExperiments", Permission::read,
+              [&](Request& request) -> Task<Response> {
+                allow_query(request, {"limit", "cursor"});
+                int limit = page_limit(request);
+                auto page = co_await database.read([&](db::Connection& connection) {
+                  const auto& workspace = request.params.at("workspace");
+                  db::workspaces::get(connection, workspace);
+                  return db::experiments::list(connection, workspace, limit, page_cursor(request));
+                });
+                json::array items;
+                for (const auto& row : page.items) items.push_back(experiment_json(row));
+                co_return list_response(std::move(items), page.next);
+              }});
+  router.add({"GET", "/api/v1/workspaces/{workspace}/experiments/{experiment}", "getExperiment", Permission::read,
+              [&](Request& request) -> Task<Response> {
+                allow_query(request, {});
+                auto row = co_await database.read([&](db::Connection& connection) {
+                  return db::experiments::get(connection, request.params.at("workspace"),
+                                              request.params.at("experiment"));
+                });
+                co_return json_response(experiment_json(row));
+              }});
 }
 
 }  // namespace lathe::server

@@ -113,8 +113,8 @@ base::Result<Cgroup> Cgroup::create_unified(const CgroupPlace& place, const std:
 }
 
 base::Result<Cgroup> Cgroup::create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
-  // Through `tasks`, which moves one thread: a fresh child has only one, and a thread that moves itself needs no lock over
-  // all processes. Through cgroup.procs each move waits for an RCU grace period, 8 to 15 ms.
+  // Through `tasks`, which moves one thread: a fresh child has only one, and a thread that moves itself needs no lock
+  // over all processes. Through cgroup.procs each move waits for an RCU grace period, 8 to 15 ms.
   Cgroup group;
   LATHE_TRY_VOID(group.enter(place.memory_v1 / name, "tasks"));
   const fs::path folder = group.folders_[0].path;

@@ -1,7 +1,7 @@
 // FileSystem: the seam between Lathe and the disk for everything that must survive a power cut (the blob store's write
 // path, the runner's exit record). Only as wide as those need; plain reads go to the kernel directly.
-// linux_file_system() is the real one; FaultyFileSystem (file_system_faulty.h) is its fake that loses what was not synced.
-// Thread-safe. Every failure is base::Error with the path in its message.
+// linux_file_system() is the real one; FaultyFileSystem (file_system_faulty.h) is its fake that loses what was not
+// synced. Thread-safe. Every failure is base::Error with the path in its message.
 #pragma once
 
 #include <sys/types.h>
@@ -62,8 +62,8 @@ class FileSystem {
 // The kernel's own. Stateless; one shared instance lives as long as the process.
 FileSystem& linux_file_system();
 
-// Writes `path` so that after any power cut it holds either nothing, the old bytes or the new ones: temporary file beside it,
-// sync, rename, sync of the folder.
+// Writes `path` so that after any power cut it holds either nothing, the old bytes or the new ones: temporary file
+// beside it, sync, rename, sync of the folder.
 base::Result<void> write_file_durably(FileSystem& files, const std::string& path, std::string_view bytes, mode_t mode);
 
 }  // namespace lathe::sys

@@ -47,7 +47,8 @@ struct FaultyFileSystem::Disk {
   }
 };
 
-FaultyFileSystem::FaultyFileSystem(std::filesystem::path root) : root_(std::move(root)), disk_(std::make_unique<Disk>()) {
+FaultyFileSystem::FaultyFileSystem(std::filesystem::path root)
+    : root_(std::move(root)), disk_(std::make_unique<Disk>()) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root_)) {
     auto path = relative(entry.path().string());
     if (entry.is_directory()) {
@@ -194,7 +195,7 @@ void FaultyFileSystem::restart(Loss loss) {
   std::map<Disk::FileId, Survivor> survivors;
   for (const auto& [id, bytes] : disk_->synced_bytes) survivors[id].bytes = bytes;
   for (const auto& [path, id] : disk_->live) {
-    struct stat st {};
+    struct stat st{};
     if (::lstat((root_ / path).c_str(), &st) != 0) continue;
     auto& survivor = survivors[id];
     survivor.mode = st.st_mode & 07777;

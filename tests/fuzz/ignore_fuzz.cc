@@ -1,4 +1,5 @@
-// An ignore file and the paths it is asked about, split at the first NUL: any bytes must give an answer, in bounded time.
+// An ignore file and the paths it is asked about, split at the first NUL: any bytes must give an answer, in bounded
+// time.
 #include "cas/ignore.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,5 +1,5 @@
-// A pack stream, fed in pieces whose size the first byte chooses: the outcome must not depend on it, and every blob that
-// reaches the sink must have been announced whole.
+// A pack stream, fed in pieces whose size the first byte chooses: the outcome must not depend on it, and every blob
+// that reaches the sink must have been announced whole.
 #include <utility>
 
 #include "cas/pack.h"
