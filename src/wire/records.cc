@@ -19,13 +19,6 @@ base::Result<T> decode(std::string_view text, void (*read)(Fields&, T&)) {
   return out;
 }
 
-// A stored list stands alone; Fields reads objects, so the list gets one around it.
-json::value wrapped(json::value list) { return json::object{{"list", std::move(list)}}; }
-
-json::value time_json(base::UtcTime time) {
-  return time.micros == 0 ? json::value(nullptr) : json::value(base::format_utc(time));
-}
-
 }  // namespace
 
 json::object usage_json(const model::Usage& usage) {
@@ -81,39 +74,9 @@ void read_slice(Fields& fields, model::Slice& slice) {
       .texts("gpus", slice.gpus);
 }
 
-std::string encode_usage(const model::Usage& usage) { return json::serialize(usage_json(usage)); }
-base::Result<model::Usage> decode_usage(std::string_view text) { return decode<model::Usage>(text, read_usage); }
 std::string encode_exit(const model::ExitRecord& exit) { return json::serialize(exit_json(exit)); }
 base::Result<model::ExitRecord> decode_exit(std::string_view text) {
   return decode<model::ExitRecord>(text, read_exit);
-}
-
-std::string encode_slices(const std::vector<model::Slice>& slices) {
-  json::array out;
-  for (const auto& slice : slices) out.push_back(slice_json(slice));
-  return json::serialize(out);
-}
-
-base::Result<std::vector<model::Slice>> decode_slices(std::string_view text) {
-  LATHE_TRY(json::value list, parse_json(text));
-  const json::value value = wrapped(std::move(list));
-  std::vector<model::Slice> slices;
-  Fields fields(value, Unknown::pass);
-  fields.objects("list", [&](Fields& nested) { read_slice(nested, slices.emplace_back()); });
-  LATHE_TRY_VOID(fields.finish());
-  return slices;
-}
-
-std::string encode_texts(const std::vector<std::string>& texts) {
-  return json::serialize(json::array(texts.begin(), texts.end()));
-}
-
-base::Result<std::vector<std::string>> decode_texts(std::string_view text) {
-  LATHE_TRY(json::value list, parse_json(text));
-  const json::value value = wrapped(std::move(list));
-  std::vector<std::string> texts;
-  LATHE_TRY_VOID(Fields(value, Unknown::pass).texts("list", texts).finish());
-  return texts;
 }
 
 }  // namespace lathe::wire

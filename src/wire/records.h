@@ -1,5 +1,5 @@
-// The small records of a run in JSON: exit, usage, slices, notes. The database keeps them in its *_json columns, the
-// runner in its spool and in its reports. Readers pass over fields of a newer version.
+// The small records of a run in JSON: exit, usage, slices; as the API shows them and as the runner keeps and reports
+// them. Readers pass over fields of a newer version. The database has a form of its own (db/columns.h).
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -22,13 +22,7 @@ void read_usage(Fields& fields, model::Usage& usage);
 void read_exit(Fields& fields, model::ExitRecord& exit);
 void read_slice(Fields& fields, model::Slice& slice);
 
-std::string encode_usage(const model::Usage& usage);
-base::Result<model::Usage> decode_usage(std::string_view text);
 std::string encode_exit(const model::ExitRecord& exit);
 base::Result<model::ExitRecord> decode_exit(std::string_view text);
-std::string encode_slices(const std::vector<model::Slice>& slices);
-base::Result<std::vector<model::Slice>> decode_slices(std::string_view text);
-std::string encode_texts(const std::vector<std::string>& texts);
-base::Result<std::vector<std::string>> decode_texts(std::string_view text);
 
 }  // namespace lathe::wire

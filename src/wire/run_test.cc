@@ -167,12 +167,6 @@ TEST(Records, ComeBackAsTheyWere) {
   EXPECT_EQ(back->usage, exit.usage);
   EXPECT_EQ(back->started, exit.started);
   EXPECT_EQ(back->ended, exit.ended);
-  EXPECT_EQ(decode_usage(encode_usage(exit.usage)).value(), exit.usage);
-  std::vector<model::Slice> slices{
-      {.node = 1, .node_name = "c/1", .millicores = 5, .memory_bytes = 6, .gpus = {"GPU-a"}}};
-  EXPECT_EQ(decode_slices(encode_slices(slices)).value(), slices);
-  EXPECT_EQ(decode_texts(encode_texts({"a", "b\n"})).value(), (std::vector<std::string>{"a", "b\n"}));
-  EXPECT_TRUE(decode_texts("[]")->empty());
 }
 
 TEST(Records, ABadReasonIsRefusedWithTheWords) {
@@ -180,7 +174,6 @@ TEST(Records, ABadReasonIsRefusedWithTheWords) {
   ASSERT_FALSE(exit);
   EXPECT_NE(exit.error().message().find("out-of-memory"), std::string::npos);
   EXPECT_EQ(decode_exit("{}").error().field(), "reason");
-  EXPECT_FALSE(decode_slices("{}"));
 }
 
 TEST(Order, ComesBackAsItWas) {
