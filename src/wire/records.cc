@@ -19,6 +19,10 @@ base::Result<T> decode(std::string_view text, void (*read)(Fields&, T&)) {
   return out;
 }
 
+json::value time_json(base::UtcTime time) {
+  return time.micros == 0 ? json::value(nullptr) : json::value(base::format_utc(time));
+}
+
 }  // namespace
 
 json::object usage_json(const model::Usage& usage) {
