@@ -218,15 +218,16 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
 }  // namespace
 
 void add_blob_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
-  router.add({"POST", "/api/v1/blobs/missing", "findMissingBlobs", Permission::write_or_own_run, bind(find_missing)});
-  router.add({"POST", "/api/v1/blobs/pack", "putBlobPack", Permission::write_or_own_run, bind(put_pack), kNoLimit});
-  router.add({"PUT", "/api/v1/blobs/{digest}", "putBlob", Permission::write_or_own_run, bind(put_blob), kNoLimit});
-  router.add({"GET", "/api/v1/blobs/{digest}", "getBlob", Permission::read_or_own_run, bind(get_blob)});
-  router.add({"GET", "/api/v1/trees/{digest}", "getTree", Permission::read_or_own_run, bind(get_tree)});
-  router.add({"GET", "/api/v1/trees/{digest}/pack", "getTreePack", Permission::read_or_own_run, bind(get_tree_pack)});
+  router.add({"POST", "/api/v1/blobs/missing", "findMissingBlobs", Permission::write_or_own_run,
+              endpoint(services, find_missing)});
+  router.add({"POST", "/api/v1/blobs/pack", "putBlobPack", Permission::write_or_own_run, endpoint(services, put_pack),
+              kNoLimit});
+  router.add({"PUT", "/api/v1/blobs/{digest}", "putBlob", Permission::write_or_own_run, endpoint(services, put_blob),
+              kNoLimit});
+  router.add({"GET", "/api/v1/blobs/{digest}", "getBlob", Permission::read_or_own_run, endpoint(services, get_blob)});
+  router.add({"GET", "/api/v1/trees/{digest}", "getTree", Permission::read_or_own_run, endpoint(services, get_tree)});
+  router.add({"GET", "/api/v1/trees/{digest}/pack", "getTreePack", Permission::read_or_own_run,
+              endpoint(services, get_tree_pack)});
 }
 
 }  // namespace lathe::server

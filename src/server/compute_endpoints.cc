@@ -96,14 +96,11 @@ model::ComputeTarget local_target(const std::string& workspace, base::UtcTime cr
 }
 
 void add_compute_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
   const std::string computes = "/api/v1/workspaces/{workspace}/computes", one = computes + "/{compute}";
-  router.add({"GET", computes, "listComputes", Permission::read, bind(list_computes)});
-  router.add({"PUT", one, "putCompute", Permission::operate, bind(put_compute)});
-  router.add({"GET", one, "getCompute", Permission::read, bind(get_compute)});
-  router.add({"DELETE", one, "deleteCompute", Permission::operate, bind(delete_compute)});
+  router.add({"GET", computes, "listComputes", Permission::read, endpoint(services, list_computes)});
+  router.add({"PUT", one, "putCompute", Permission::operate, endpoint(services, put_compute)});
+  router.add({"GET", one, "getCompute", Permission::read, endpoint(services, get_compute)});
+  router.add({"DELETE", one, "deleteCompute", Permission::operate, endpoint(services, delete_compute)});
 }
 
 }  // namespace lathe::server

@@ -30,6 +30,11 @@ struct Services {
   std::function<std::string()> render_metrics;
 };
 
+// A handler made of a plain function over the services.
+inline net::Handler endpoint(Services& services, rt::Task<net::Response> (*function)(Services&, net::Request&)) {
+  return [&services, function](net::Request& request) { return function(services, request); };
+}
+
 // The target "local" that every workspace has: one node, the whole machine.
 model::ComputeTarget local_target(const std::string& workspace, base::UtcTime created);
 

@@ -99,9 +99,9 @@ Task<Response> list_run_events(Services& services, Request& request) {
 
 void add_event_routes(net::Router& router, Services& services) {
   router.add({"GET", "/api/v1/workspaces/{workspace}/runs/{run}/events", "listRunEvents", Permission::read,
-              [&services](Request& request) { return list_run_events(services, request); }});
+              endpoint(services, list_run_events)});
   router.add({"GET", "/api/v1/workspaces/{workspace}/events", "streamEvents", Permission::read,
-              [&services](Request& request) { return get_stream(services, request); }});
+              endpoint(services, get_stream)});
 }
 
 }  // namespace lathe::server

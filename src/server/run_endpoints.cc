@@ -205,17 +205,14 @@ Task<Response> remove(Services& services, Request& request) {
 }  // namespace
 
 void add_run_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
   const std::string runs = "/api/v1/workspaces/{workspace}/runs", one = runs + "/{run}";
-  router.add({"POST", runs, "submitRun", Permission::write, bind(submit)});
-  router.add({"GET", runs, "listRuns", Permission::read, bind(list)});
-  router.add({"GET", one, "getRun", Permission::read, bind(get)});
-  router.add({"DELETE", one, "deleteRun", Permission::write, bind(remove)});
-  router.add({"POST", one + "/cancel", "cancelRun", Permission::write, bind(cancel)});
-  router.add({"POST", one + "/archive", "archiveRun", Permission::write, bind(archive)});
-  router.add({"PATCH", one + "/tags", "patchRunTags", Permission::write, bind(patch_tags)});
+  router.add({"POST", runs, "submitRun", Permission::write, endpoint(services, submit)});
+  router.add({"GET", runs, "listRuns", Permission::read, endpoint(services, list)});
+  router.add({"GET", one, "getRun", Permission::read, endpoint(services, get)});
+  router.add({"DELETE", one, "deleteRun", Permission::write, endpoint(services, remove)});
+  router.add({"POST", one + "/cancel", "cancelRun", Permission::write, endpoint(services, cancel)});
+  router.add({"POST", one + "/archive", "archiveRun", Permission::write, endpoint(services, archive)});
+  router.add({"PATCH", one + "/tags", "patchRunTags", Permission::write, endpoint(services, patch_tags)});
 }
 
 }  // namespace lathe::server

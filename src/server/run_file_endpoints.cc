@@ -130,13 +130,10 @@ Task<Response> get_log(Services& services, Request& request) {
 }  // namespace
 
 void add_run_file_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
   const std::string one = "/api/v1/workspaces/{workspace}/runs/{run}";
-  router.add({"GET", one + "/files", "listRunFiles", Permission::read, bind(list_files)});
-  router.add({"GET", one + "/files/content", "getRunFile", Permission::read, bind(get_content)});
-  router.add({"GET", one + "/logs", "getRunLog", Permission::read, bind(get_log)});
+  router.add({"GET", one + "/files", "listRunFiles", Permission::read, endpoint(services, list_files)});
+  router.add({"GET", one + "/files/content", "getRunFile", Permission::read, endpoint(services, get_content)});
+  router.add({"GET", one + "/logs", "getRunLog", Permission::read, endpoint(services, get_log)});
 }
 
 }  // namespace lathe::server

@@ -195,18 +195,15 @@ Task<Response> finish(Services& services, Request& request) {
 }  // namespace
 
 void add_runner_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
   const std::string one = "/api/v1/attempts/{run}/{attempt}";
-  router.add({"POST", one + "/claim", "claimAttempt", Permission::own_run, bind(claim)});
-  router.add({"GET", one + "/watch", "watchAttempt", Permission::own_run, bind(watch)});
-  router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, bind(get_positions)});
-  router.add({"POST", one + "/logs", "appendLog", Permission::own_run, bind(append_log), kMaxLogPiece});
-  router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, bind(link_log)});
-  router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_run, bind(put_artifacts)});
-  router.add({"POST", one + "/state", "reportState", Permission::own_run, bind(report_state)});
-  router.add({"POST", one + "/finish", "finishAttempt", Permission::own_run, bind(finish)});
+  router.add({"POST", one + "/claim", "claimAttempt", Permission::own_run, endpoint(services, claim)});
+  router.add({"GET", one + "/watch", "watchAttempt", Permission::own_run, endpoint(services, watch)});
+  router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, endpoint(services, get_positions)});
+  router.add({"POST", one + "/logs", "appendLog", Permission::own_run, endpoint(services, append_log), kMaxLogPiece});
+  router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, endpoint(services, link_log)});
+  router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_run, endpoint(services, put_artifacts)});
+  router.add({"POST", one + "/state", "reportState", Permission::own_run, endpoint(services, report_state)});
+  router.add({"POST", one + "/finish", "finishAttempt", Permission::own_run, endpoint(services, finish)});
 }
 
 }  // namespace lathe::server

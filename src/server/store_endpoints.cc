@@ -61,12 +61,9 @@ Task<Response> verify(Services& services, Request& request) {
 }  // namespace
 
 void add_store_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
-  router.add({"GET", "/api/v1/store", "getStore", Permission::read, bind(get_store)});
-  router.add({"POST", "/api/v1/store/gc", "collectGarbage", Permission::operate, bind(collect)});
-  router.add({"POST", "/api/v1/store/verify", "verifyStore", Permission::operate, bind(verify)});
+  router.add({"GET", "/api/v1/store", "getStore", Permission::read, endpoint(services, get_store)});
+  router.add({"POST", "/api/v1/store/gc", "collectGarbage", Permission::operate, endpoint(services, collect)});
+  router.add({"POST", "/api/v1/store/verify", "verifyStore", Permission::operate, endpoint(services, verify)});
 }
 
 }  // namespace lathe::server

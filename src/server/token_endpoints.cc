@@ -107,13 +107,11 @@ Task<Response> list_audit(Services& services, Request& request) {
 }  // namespace
 
 void add_token_routes(net::Router& router, Services& services) {
-  auto bind = [&services](Task<Response> (*handler)(Services&, Request&)) {
-    return [&services, handler](Request& request) { return handler(services, request); };
-  };
-  router.add({"GET", "/api/v1/tokens", "listTokens", Permission::administer, bind(list_tokens)});
-  router.add({"POST", "/api/v1/tokens", "createToken", Permission::administer, bind(create_token)});
-  router.add({"DELETE", "/api/v1/tokens/{token}", "revokeToken", Permission::administer, bind(revoke_token)});
-  router.add({"GET", "/api/v1/audit", "listAudit", Permission::administer, bind(list_audit)});
+  router.add({"GET", "/api/v1/tokens", "listTokens", Permission::administer, endpoint(services, list_tokens)});
+  router.add({"POST", "/api/v1/tokens", "createToken", Permission::administer, endpoint(services, create_token)});
+  router.add(
+      {"DELETE", "/api/v1/tokens/{token}", "revokeToken", Permission::administer, endpoint(services, revoke_token)});
+  router.add({"GET", "/api/v1/audit", "listAudit", Permission::administer, endpoint(services, list_audit)});
 }
 
 }  // namespace lathe::server

@@ -87,8 +87,7 @@ void add_workspace_routes(net::Router& router, Services& services) {
                 response.body = services.render_metrics();
                 co_return response;
               }});
-  router.add({"GET", "/api/v1/server", "getServer", Permission::read,
-              [&services](Request& request) { return get_server(services, request); }});
+  router.add({"GET", "/api/v1/server", "getServer", Permission::read, endpoint(services, get_server)});
   router.add({"GET", "/api/v1/workspaces", "listWorkspaces", Permission::read, [&](Request& request) -> Task<Response> {
                 allow_query(request, {"limit", "cursor"});
                 auto rows =
@@ -99,8 +98,8 @@ void add_workspace_routes(net::Router& router, Services& services) {
                     items.push_back(workspace_json(row));
                 co_return page_of(request, "workspaces", std::move(items));
               }});
-  router.add({"PUT", "/api/v1/workspaces/{workspace}", "putWorkspace", Permission::write,
-              [&services](Request& request) { return put_workspace(services, request); }});
+  router.add(
+      {"PUT", "/api/v1/workspaces/{workspace}", "putWorkspace", Permission::write, endpoint(services, put_workspace)});
   router.add({"GET", "/api/v1/workspaces/{workspace}", "getWorkspace", Permission::read,
               [&](Request& request) -> Task<Response> {
                 allow_query(request, {});
