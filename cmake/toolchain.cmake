@@ -28,6 +28,12 @@ if(LATHE_SANITIZE)
   add_link_options(-fsanitize=${LATHE_SANITIZE})
 endif()
 
+# libFuzzer sees only code that reports its branches: every folder, not only the target itself.
+if(LATHE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 find_program(LATHE_CCACHE ccache)
 if(LATHE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
