@@ -14,14 +14,13 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "compute/task_folder.h"
+#include "sys/process_tree.h"
 
 namespace lathe::compute {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr int kLockFd = 3;  // in the runner: the lock on its folder
 
 // Asks the file system to spread the subfolders of `folder` over the disk, as it does with home directories (chattr
 // +T). All near one another, folders that come and go by the thousand make ext4 look past every recently freed inode
@@ -47,7 +46,7 @@ sys::Fd open_handle(const std::string& handle) {
   const int failure = errno;
   if (!fd && failure == ESRCH) return {};
   // The order matters: with the pidfd held, the pid cannot be given to another process before the check.
-  const auto start = process_start(static_cast<pid_t>(*pid));
+  const auto start = sys::process_start(static_cast<pid_t>(*pid));
   if (!start.empty() && start != parts[1]) return {};
   if (!fd) throw base::errno_error(failure, fmt::format("looking at process {}", *pid));
   if (!start.empty()) return fd;
@@ -58,14 +57,14 @@ sys::Fd open_handle(const std::string& handle) {
 struct SpawnActions {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-  explicit SpawnActions(int lock) {
+  explicit SpawnActions(int kept) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     // stderr stays the server's log. Everything else is closed: a listening socket held by a runner would keep the
     // port from the next server.
-    if (lock >= 0) posix_spawn_file_actions_adddup2(&actions, lock, kLockFd);
-    posix_spawn_file_actions_addclosefrom_np(&actions, lock >= 0 ? kLockFd + 1 : kLockFd);
+    if (kept >= 0) posix_spawn_file_actions_adddup2(&actions, kept, sys::kForkDescriptor);
+    posix_spawn_file_actions_addclosefrom_np(&actions, sys::kForkDescriptor + (kept >= 0 ? 1 : 0));
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
     sigemptyset(&none);
@@ -95,53 +94,75 @@ std::vector<std::string> inherited_environment() {
   return out;
 }
 
+// `kept` becomes descriptor 3 of the new process.
+base::Result<pid_t> execute_program(std::vector<std::string> arguments, std::vector<std::string> environment,
+                                    int kept) {
+  const SpawnActions setup(kept);
+  auto argv = pointers(arguments);
+  auto envp = pointers(environment);
+  pid_t pid = 0;
+  int error = posix_spawnp(&pid, argv[0], &setup.actions, &setup.attributes, argv.data(), envp.data());
+  if (error != 0) return base::fail(base::errno_error(error, "start " + arguments[0]));
+  return pid;
+}
+
 }  // namespace
 
 std::string TaskName::text() const { return fmt::format("{}.{}.{}", run_sequence, attempt, node); }
 
 LocalProvider::LocalProvider(LocalConfig config, rt::Loop& home, rt::BlockingPool& pool)
-    : config_(std::move(config)), home_(home), pool_(pool) {
+    : config_(std::move(config)),
+      home_(home),
+      pool_(pool),
+      forks_([this](int socket) { return start_fork_server(socket); }) {
   spread_subfolders(config_.work);
 }
 
 fs::path LocalProvider::folder(const TaskName& task) const { return config_.work / task.text(); }
 
-base::Result<std::string> LocalProvider::spawn(std::vector<std::string> arguments, std::vector<std::string> environment,
-                                               int lock) const {
+// Its last word is only room: what it starts shows its own words there (sys/process_title.h).
+base::Result<void> LocalProvider::start_fork_server(int socket) {
+  if (fork_server_ > 0) ::waitpid(fork_server_, nullptr, 0);  // it has died, or it could still be asked
+  std::vector<std::string> arguments{config_.program, "fork-server", std::string(sys::kForkRoom, '.')};
+  LATHE_TRY(fork_server_, execute_program(std::move(arguments), inherited_environment(), socket));
+  return {};
+}
+
+base::Result<std::string> LocalProvider::execute(std::vector<std::string> arguments, std::vector<std::string> variables,
+                                                 int lock) const {
   arguments.insert(arguments.begin(), config_.launcher.begin(), config_.launcher.end());
-  const SpawnActions spawn_setup(lock);
-  auto argv = pointers(arguments);
-  auto envp = pointers(environment);
-  pid_t pid = 0;
-  int error = posix_spawnp(&pid, argv[0], &spawn_setup.actions, &spawn_setup.attributes, argv.data(), envp.data());
-  if (error != 0) return base::fail(base::errno_error(error, "start " + arguments[0]));
-  if (auto start = process_start(pid); !start.empty()) return fmt::format("{}:{}", pid, start);
+  auto environment = inherited_environment();
+  environment.insert(environment.end(), variables.begin(), variables.end());
+  LATHE_TRY(pid_t pid, execute_program(arguments, std::move(environment), lock));
+  if (auto start = sys::process_start(pid); !start.empty()) return fmt::format("{}:{}", pid, start);
   ::kill(pid, SIGKILL);  // without its start time it could not be found again
   ::waitpid(pid, nullptr, 0);
   return base::fail(base::Code::unavailable, "/proc does not tell when {} started", arguments[0]);
 }
 
-base::Result<std::string> LocalProvider::start_in(const fs::path& folder, std::vector<std::string> arguments,
-                                                  std::vector<std::string> environment) const {
-  LATHE_TRY(sys::Fd lock, take_folder(folder));
-  return spawn(std::move(arguments), std::move(environment), lock.get());
+base::Result<std::string> LocalProvider::start_runner(std::vector<std::string> arguments,
+                                                      std::vector<std::string> variables, int lock) {
+  if (!config_.launcher.empty()) return execute(std::move(arguments), std::move(variables), lock);
+  auto started = forks_.start({arguments, variables, lock});
+  if (started || started.error().code() != base::Code::too_large) return started;
+  return execute(std::move(arguments), std::move(variables), lock);
 }
 
 rt::Task<std::string> LocalProvider::start(RunnerStart start) {
-  std::vector<std::string> arguments{config_.program, "runner", "--url", start.url, "--work", folder(start.task)};
-  auto environment = inherited_environment();
-  environment.push_back("LATHE_RUN_TOKEN=" + start.token);
-  environment.push_back("LATHE_RUN=" + start.run_id);
-  environment.push_back(fmt::format("LATHE_ATTEMPT={}", start.task.attempt));
-  environment.push_back(fmt::format("LATHE_NODE={}", start.task.node));
-  co_return base::value_or_throw(co_await pool_.run(
-      home_, [&] { return start_in(folder(start.task), std::move(arguments), std::move(environment)); }));
+  const auto work = folder(start.task);
+  std::vector<std::string> arguments{config_.program, "runner", "--url", start.url, "--work", work};
+  std::vector<std::string> variables{"LATHE_RUN_TOKEN=" + start.token, "LATHE_RUN=" + start.run_id,
+                                     fmt::format("LATHE_ATTEMPT={}", start.task.attempt),
+                                     fmt::format("LATHE_NODE={}", start.task.node)};
+  co_return base::value_or_throw(co_await pool_.run(home_, [&]() -> base::Result<std::string> {
+    LATHE_TRY(sys::Fd lock, take_folder(work));
+    return start_runner(std::move(arguments), std::move(variables), lock.get());
+  }));
 }
 
 rt::Task<std::string> LocalProvider::adopt(TaskName task, std::string url) {
   std::vector<std::string> arguments{config_.program, "runner", "--url", url, "--adopt", folder(task)};
-  co_return base::value_or_throw(
-      co_await pool_.run(home_, [&] { return spawn(std::move(arguments), inherited_environment()); }));
+  co_return base::value_or_throw(co_await pool_.run(home_, [&] { return start_runner(std::move(arguments), {}); }));
 }
 
 rt::Task<Provider::Found> LocalProvider::find(TaskName task) {
@@ -169,7 +190,7 @@ rt::Task<void> LocalProvider::gone(std::string handle, rt::CancelToken cancel) {
   const sys::Fd fd = open_handle(handle);
   if (!fd) co_return;
   co_await home_.readable(fd.get(), cancel);
-  // A child of ours must be reaped; a runner of an earlier server belongs to init, and this fails harmlessly.
+  // A child of ours must be reaped; another process's child is not ours to reap, and this fails harmlessly.
   siginfo_t info{};
   ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(fd.get()), &info, WEXITED | WNOHANG);
 }

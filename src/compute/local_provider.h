@@ -1,7 +1,9 @@
 // LocalProvider: runners as processes of this machine, each in its own session, so that they outlive the server.
 // A handle is "pid:start time"; the pair names one process for ever, even after its pid is used again.
-// A task's folder is locked before its runner is started, and the runner inherits the lock: a later server can tell a
-// runner that has not come far from one that was never started. From then on the runner's own lock on its spool tells.
+// They come out of a fork server (sys/fork_server.h), unless a launcher stands before their command: then each is
+// executed. A task's folder is locked before its runner is started, and the runner inherits the lock: a later server
+// can tell a runner that has not come far from one that was never started. From then on the runner's own lock on its
+// spool tells.
 #pragma once
 
 #include <string>
@@ -10,6 +12,7 @@
 #include "compute/provider.h"
 #include "rt/loop.h"
 #include "rt/pool.h"
+#include "sys/fork_server.h"
 
 namespace lathe::compute {
 
@@ -34,14 +37,17 @@ class LocalProvider final : public Provider {
   const model::Machine& capacity() const override { return config_.machine; }
 
  private:
-  // The child gets `lock` as descriptor 3, when there is one.
-  base::Result<std::string> spawn(std::vector<std::string> arguments, std::vector<std::string> environment,
-                                  int lock = -1) const;
-  base::Result<std::string> start_in(const std::filesystem::path& folder, std::vector<std::string> arguments,
-                                     std::vector<std::string> environment) const;
+  // The runner has `lock` as descriptor 3, when there is one; `variables` come on top of the server's environment.
+  base::Result<std::string> start_runner(std::vector<std::string> arguments, std::vector<std::string> variables,
+                                         int lock = -1);
+  base::Result<std::string> execute(std::vector<std::string> arguments, std::vector<std::string> variables,
+                                    int lock) const;
+  base::Result<void> start_fork_server(int socket);
   LocalConfig config_;
   rt::Loop& home_;
   rt::BlockingPool& pool_;
+  pid_t fork_server_ = 0;  // touched under the lock of forks_ only
+  sys::ForkClient forks_;
 };
 
 }  // namespace lathe::compute

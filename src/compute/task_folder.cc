@@ -11,21 +11,11 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "sys/process_tree.h"
 
 namespace lathe::compute {
 
 namespace fs = std::filesystem;
-
-std::string process_start(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  // The second field is the program's name in parentheses and may hold anything, so count from its end.
-  auto close = line.rfind(')');
-  if (close == line.npos) return {};
-  auto fields = base::split(std::string_view(line).substr(close + 2), ' ');
-  return fields.size() > 19 ? std::string(fields[19]) : std::string();
-}
 
 namespace {
 
@@ -84,7 +74,7 @@ Provider::Found look_at_spool(const fs::path& folder) {
   bool unclear = false;
   for (pid_t pid : lock_holders(status.st_ino)) {
     if (pid > 0 && is_gone(pid)) continue;  // the lock outlives a killed runner until its processes are gone
-    auto since = pid > 0 && has_argument(pid, folder.string()) ? process_start(pid) : std::string();
+    auto since = pid > 0 && has_argument(pid, folder.string()) ? sys::process_start(pid) : std::string();
     if (!since.empty()) return {Provider::Trace::alive, fmt::format("{}:{}", pid, since)};
     unclear = true;  // a file with this inode on another disk, or a process that cannot be seen from here
   }

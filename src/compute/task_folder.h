@@ -4,8 +4,6 @@
 // lives.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,9 +13,6 @@
 #include "sys/fd.h"
 
 namespace lathe::compute {
-
-// Field 22 of /proc/PID/stat: when the process started, in clock ticks since boot. Empty when there is none.
-std::string process_start(pid_t pid);
 
 Provider::Found look_at_folder(const std::filesystem::path& folder);
 // The folder, locked and empty. conflict while a runner lives in it or a spool is left.

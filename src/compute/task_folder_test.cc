@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "compute/lock_holder.h"
+#include "sys/process_tree.h"
 
 namespace lathe::compute {
 namespace {
@@ -53,7 +54,7 @@ TEST_F(TaskFolder, TellsALiveRunnerByTheLockOnItsSpool) {
   LockHolder runner(folder_ / "spool/spool.json", folder_);
   auto found = look_at_folder(folder_);
   EXPECT_EQ(Trace::alive, found.trace);
-  EXPECT_EQ(fmt::format("{}:{}", runner.pid(), process_start(runner.pid())), found.handle);
+  EXPECT_EQ(fmt::format("{}:{}", runner.pid(), sys::process_start(runner.pid())), found.handle);
 }
 
 TEST_F(TaskFolder, DoesNotTakeAnotherProcessForItsRunner) {

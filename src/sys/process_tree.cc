@@ -75,6 +75,14 @@ bool reap_ended() {
 
 }  // namespace
 
+std::string process_start(pid_t pid) {
+  std::string stat = read_proc(fmt::format("/proc/{}/stat", pid));
+  std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 2 > stat.size()) return {};
+  auto fields = base::split(std::string_view(stat).substr(name_end + 2), ' ');
+  return fields.size() > 19 ? std::string(fields[19]) : std::string();
+}
+
 base::Result<void> become_subreaper() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return base::fail(base::errno_error(errno, "becoming a subreaper"));
   return {};

@@ -1,0 +1,22 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "main/programs.h"
+#include "sys/fork_server.h"
+
+namespace lathe {
+
+int fork_server_main(int argc, char** argv, int (*run)(std::span<const char* const>)) {
+  const sys::ProcessTitle title(argc, argv);
+  title.set(std::vector<std::string>{argv[0], argv[1]});
+  auto served = sys::serve_forks(title, [&](std::span<const std::string> words) {
+    std::vector<const char*> pointers;
+    for (const auto& word : words.subspan(1)) pointers.push_back(word.c_str());
+    return run(pointers);
+  });
+  if (served) return 0;
+  fmt::print(stderr, "lathe fork-server: {}\n", served.error().text());
+  return base::exit_status(served.error().code());
+}
+
+}  // namespace lathe
