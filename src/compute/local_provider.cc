@@ -1,10 +1,8 @@
 #include "compute/local_provider.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,20 +19,6 @@ namespace lathe::compute {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Asks the file system to spread the subfolders of `folder` over the disk, as it does with home directories (chattr
-// +T). All near one another, folders that come and go by the thousand make ext4 look past every recently freed inode
-// for each new one, which costs more than the run itself. A hint: other file systems say no.
-void spread_subfolders(const fs::path& folder) {
-  int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  unsigned int flags = 0;
-  if (::ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_TOPDIR_FL) == 0) {
-    flags |= FS_TOPDIR_FL;
-    ::ioctl(fd, FS_IOC_SETFLAGS, &flags);
-  }
-  ::close(fd);
-}
 
 // A pidfd of the process that the handle names; none when that process is gone. Throws when that cannot be told now: a
 // runner that lives must not be taken for dead because we are out of descriptors.
@@ -111,12 +95,9 @@ base::Result<pid_t> execute_program(std::vector<std::string> arguments, std::vec
 std::string TaskName::text() const { return fmt::format("{}.{}.{}", run_sequence, attempt, node); }
 
 LocalProvider::LocalProvider(LocalConfig config, rt::Loop& home, rt::BlockingPool& pool)
-    : config_(std::move(config)),
-      home_(home),
-      pool_(pool),
-      forks_([this](int socket) { return start_fork_server(socket); }) {
-  spread_subfolders(config_.work);
-}
+    : config_(std::move(config)), home_(home), pool_(pool), spares_(config_.work), forks_([this](int socket) {
+        return start_fork_server(socket);
+      }) {}
 
 fs::path LocalProvider::folder(const TaskName& task) const { return config_.work / task.text(); }
 
@@ -155,6 +136,7 @@ rt::Task<std::string> LocalProvider::start(RunnerStart start) {
                                      fmt::format("LATHE_ATTEMPT={}", start.task.attempt),
                                      fmt::format("LATHE_NODE={}", start.task.node)};
   co_return base::value_or_throw(co_await pool_.run(home_, [&]() -> base::Result<std::string> {
+    spares_.give(work);
     LATHE_TRY(sys::Fd lock, take_folder(work));
     return start_runner(std::move(arguments), std::move(variables), lock.get());
   }));
@@ -170,9 +152,10 @@ rt::Task<Provider::Found> LocalProvider::find(TaskName task) {
 }
 
 rt::Task<void> LocalProvider::clear(TaskName task) {
-  // The usual case: the runner has cleaned up after itself.
   if (::access(folder(task).c_str(), F_OK) != 0) co_return;
-  co_await pool_.run(home_, [&] { clear_folder(folder(task)); });
+  co_await pool_.run(home_, [&] {
+    if (!spares_.take(folder(task))) clear_folder(folder(task));
+  });
 }
 
 rt::Task<std::vector<TaskName>> LocalProvider::traces() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compute/provider.h"
+#include "compute/spare_folders.h"
 #include "rt/loop.h"
 #include "rt/pool.h"
 #include "sys/fork_server.h"
@@ -46,6 +47,7 @@ class LocalProvider final : public Provider {
   LocalConfig config_;
   rt::Loop& home_;
   rt::BlockingPool& pool_;
+  SpareFolders spares_;
   pid_t fork_server_ = 0;  // touched under the lock of forks_ only
   sys::ForkClient forks_;
 };

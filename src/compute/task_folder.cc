@@ -93,6 +93,12 @@ Provider::Found look_at_folder(const fs::path& folder) {
   return found;
 }
 
+bool is_bare(const fs::path& folder) {
+  std::error_code failed;
+  fs::directory_iterator entry(folder / "spool", failed);
+  return !failed && entry == fs::directory_iterator();
+}
+
 base::Result<sys::Fd> take_folder(const fs::path& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
@@ -100,10 +106,8 @@ base::Result<sys::Fd> take_folder(const fs::path& folder) {
   if (!lock) return base::fail(base::errno_error(failed ? failed.value() : errno, "make " + folder.string()));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || ::access(header_in(folder).c_str(), F_OK) == 0)
     return base::fail(base::Code::conflict, "{} is in use by another runner", folder.string());
-  // A runner that died while it made its spool leaves a part of it.
-  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    fs::remove_all(entry->path(), failed);
+  // A runner that died while it made its spool leaves a part of it; without a header it has not claimed anything.
+  if (!is_bare(folder)) fs::remove_all(folder / "spool", failed);
   return lock;
 }
 

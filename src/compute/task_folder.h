@@ -15,7 +15,10 @@
 namespace lathe::compute {
 
 Provider::Found look_at_folder(const std::filesystem::path& folder);
-// The folder, locked and empty. conflict while a runner lives in it or a spool is left.
+// Nothing of a task is in it: a runner empties its run folder before its spool, and keeps the spool's header when it
+// could not.
+bool is_bare(const std::filesystem::path& folder);
+// The folder, locked and bare. conflict while a runner lives in it or a spool is left.
 base::Result<sys::Fd> take_folder(const std::filesystem::path& folder);
 // Removes the folder, unless something of its task still lives.
 void clear_folder(const std::filesystem::path& folder);

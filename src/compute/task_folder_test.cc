@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "compute/lock_holder.h"
+#include "compute/spare_folders.h"
 #include "sys/process_tree.h"
 
 namespace lathe::compute {
@@ -77,13 +78,57 @@ TEST_F(TaskFolder, WithACutHeaderIsWrecked) {
   EXPECT_EQ(Trace::wrecked, look_at_folder(folder_).trace);
 }
 
-TEST_F(TaskFolder, IsTakenOnceAndEmptiedOfWhatADeadStartLeft) {
-  fs::create_directories(folder_ / "run" / "outputs");
+TEST_F(TaskFolder, IsTakenOnceAndBareOfWhatADeadStartLeft) {
+  fs::create_directories(folder_ / "spool");
+  std::ofstream(folder_ / "spool" / "spool.json.new") << "{";
+  EXPECT_FALSE(is_bare(folder_));
   auto lock = take_folder(folder_).value();
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_FALSE(fs::exists(folder_ / "spool" / "spool.json.new"));
   auto again = take_folder(folder_);
   ASSERT_FALSE(again);
   EXPECT_EQ(base::Code::conflict, again.error().code());
+}
+
+TEST_F(TaskFolder, IsSparedOnlyWhenBareAndGivenToTheNextTask) {
+  SpareFolders spares(root_);
+  fs::create_directories(folder_ / "run" / "outputs");
+  write_header("{}\n");
+  EXPECT_FALSE(spares.take(folder_)) << "a spool is in it";
+  EXPECT_TRUE(fs::exists(folder_ / "spool" / "spool.json"));
+  fs::remove(folder_ / "spool" / "spool.json");
+  EXPECT_TRUE(spares.take(folder_));
+  EXPECT_FALSE(fs::exists(folder_));
+  spares.give(root_ / "13.1.0");
+  EXPECT_TRUE(fs::exists(root_ / "13.1.0" / "run" / "outputs"));
+  spares.give(root_ / "14.1.0");
+  EXPECT_FALSE(fs::exists(root_ / "14.1.0")) << "there was one spare only";
+}
+
+TEST_F(TaskFolder, ThatExistsGetsNoSpare) {
+  SpareFolders spares(root_);
+  fs::create_directories(folder_ / "spool");
+  ASSERT_TRUE(spares.take(folder_));
+  write_header("{}\n");
+  spares.give(folder_);
+  EXPECT_TRUE(fs::exists(folder_ / "spool" / "spool.json"));
+  spares.give(root_ / "13.1.0");
+  EXPECT_TRUE(fs::exists(root_ / "13.1.0")) << "the spare is still there";
+}
+
+TEST_F(TaskFolder, SparesOfAnEarlierServerAreUsed) {
+  fs::create_directories(folder_ / "spool");
+  ASSERT_TRUE(SpareFolders(root_).take(folder_));
+  SpareFolders later(root_);
+  later.give(folder_);
+  EXPECT_TRUE(fs::exists(folder_));
+}
+
+TEST_F(TaskFolder, OnlySoManyAreSpared) {
+  SpareFolders spares(root_);
+  for (std::size_t i = 0; i <= SpareFolders::kMost; ++i) {
+    fs::create_directories(folder_ / "spool");
+    EXPECT_EQ(spares.take(folder_), i < SpareFolders::kMost);
+  }
 }
 
 TEST_F(TaskFolder, WithASpoolIsNotTaken) {

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "runner/live_uploader.h"
+#include "runner/bare_folder.h"
 
 namespace lathe::runner {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "runner/bare_folder.h"
 #include "sys/clock.h"
 
 namespace lathe::runner {
@@ -19,11 +20,6 @@ constexpr std::uint32_t kEvents =
     IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK;
 
 }  // namespace
-
-const std::vector<std::string>& kept_folders() {
-  static const std::vector<std::string> kFolders{"outputs", "logs"};
-  return kFolders;
-}
 
 LiveUploader::LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link,
                            Inbox& inbox, BackoffLimits limits)

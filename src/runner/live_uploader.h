@@ -50,7 +50,4 @@ class LiveUploader {
   std::thread thread_;
 };
 
-// The folders of a run whose files are kept.
-const std::vector<std::string>& kept_folders();
-
 }  // namespace lathe::runner

@@ -87,7 +87,13 @@ class RunnerTest : public testing::Test {
         << name;
     return pid > 0 ? pid : INT_MAX;  // a pid that nobody has
   }
-  bool nothing_is_left() const { return !std::filesystem::exists(work_); }
+  // But bare folders, which are the provider's.
+  bool nothing_is_left() const {
+    namespace fs = std::filesystem;
+    if (!fs::exists(work_)) return true;
+    return std::all_of(fs::recursive_directory_iterator(work_), fs::recursive_directory_iterator(),
+                       [](const auto& entry) { return entry.is_directory() && !entry.is_symlink(); });
+  }
 
   const std::filesystem::path root_ =
       std::filesystem::path(testing::TempDir()) /

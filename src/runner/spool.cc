@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/strings.h"
+#include "runner/bare_folder.h"
 #include "runner/retry.h"
 #include "sys/small_file.h"
 #include "wire/records.h"
@@ -67,8 +68,9 @@ base::Result<SpoolHeader> parse_header(std::string_view text) {
   }
 }
 
+// One that an earlier task left bare serves as well.
 base::Result<void> make_folder(const fs::path& path, mode_t mode) {
-  if (::mkdir(path.c_str(), mode) == 0) return {};
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};
   return base::fail(base::errno_error(errno, fmt::format("making {}", path.string())));
 }
 
@@ -85,6 +87,8 @@ base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys:
     return base::fail(std::move(made).error());
   }
   LATHE_TRY_VOID(make_folder(spool.run_folder(), 0700));
+  if (::access((spool.folder_ / kHeader).c_str(), F_OK) == 0)
+    return base::fail(base::Code::conflict, "{} holds a spool already", spool.folder_.string());
   LATHE_TRY(spool.lock_, write_header(spool.folder_, spool.header_));
   // Blocks for the exit record are taken now, while there are some. Not every file system can; then it is tried late.
   sys::Fd exit(::open((spool.folder_ / kExit).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -164,10 +168,14 @@ base::Result<void> Spool::mark_delivered() {
 bool Spool::is_delivered() const { return ::access((folder_ / kDelivered).c_str(), F_OK) == 0; }
 
 void Spool::remove() {
-  std::error_code ignored;  // what cannot be removed is swept by the provider; nothing in it matters any more
-  fs::remove_all(run_folder(), ignored);
-  fs::remove_all(folder_, ignored);
-  ::rmdir(folder_.parent_path().c_str());
+  bool bare = make_bare(run_folder(), kept_folders());
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    if (entry->path().filename() != kHeader) fs::remove_all(entry->path(), failed);
+  // The last, and only when nothing else is left: as long as it is there the provider takes this for a spool and sweeps
+  // all of it.
+  if (bare && !failed) ::unlink((folder_ / kHeader).c_str());
   lock_.reset();
 }
 

@@ -54,7 +54,7 @@ class Spool {
   // The server has acknowledged everything: nothing here is to be delivered again.
   base::Result<void> mark_delivered();
   bool is_delivered() const;
-  // Removes spool and run folder. The lock is let go last.
+  // Nothing of the task is left but bare folders, for the provider to use again or to remove. The lock is let go last.
   void remove();
 
  private:

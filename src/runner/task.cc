@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "envs/realiser.h"
 #include "launch/launcher.h"
+#include "runner/bare_folder.h"
 #include "runner/delivery.h"
 #include "runner/supervisor.h"
 #include "sys/gpu.h"

@@ -38,9 +38,14 @@ def check_processes(state, marker):
     wait_for(lambda: not processes.runners_of(state), 10, "the end of all runners")
 
 
+def task_folders(state):
+    """Not the bare ones that are kept for later tasks."""
+    return [folder for folder in (state / "work").iterdir() if not folder.name.startswith("spare.")]
+
+
 def check_leftovers(state):
     """When all runs are over, nothing of them is left outside of the database and the store."""
-    wait_for(lambda: not list((state / "work").iterdir()), 20, "the end of all task folders")
+    wait_for(lambda: not task_folders(state), 20, "the end of all task folders")
     wait_for(lambda: not list((state / "live").iterdir()), 20, "the end of all live logs")
 
 
