@@ -30,7 +30,9 @@ class Backoff {
  private:
   BackoffLimits limits_;
   base::Duration next_;
-  std::minstd_rand random_{std::random_device{}()};
+  // Runners that lost the same server must not return in step; more than that is not asked of it.
+  std::minstd_rand random_{static_cast<unsigned>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
+                           static_cast<unsigned>(::getpid())};
 };
 
 // Sleeps, unless `wake_fd` is or becomes readable: then false at once.

@@ -71,10 +71,30 @@ CgroupPlace find_cgroup_place(std::string_view own_cgroups, std::string_view mou
   return place;
 }
 
-base::Result<Cgroup> Cgroup::create(const std::string& name, const CgroupLimits& limits) {
+namespace {
+
+std::optional<CgroupPlace> remembered_place;
+
+base::Result<CgroupPlace> own_place() {
   LATHE_TRY(std::string own, read_small_file("/proc/self/cgroup"));
   LATHE_TRY(std::string mounts, read_small_file("/proc/self/mountinfo"));
-  CgroupPlace place = find_cgroup_place(own, mounts);
+  return find_cgroup_place(own, mounts);
+}
+
+}  // namespace
+
+void remember_cgroup_place() {
+  if (auto place = own_place()) remembered_place = std::move(*place);
+}
+
+base::Result<Cgroup> Cgroup::create(const std::string& name, const CgroupLimits& limits) {
+  if (remembered_place)
+    if (auto group = create_in(*remembered_place, name, limits)) return group;
+  LATHE_TRY(CgroupPlace place, own_place());
+  return create_in(place, name, limits);
+}
+
+base::Result<Cgroup> Cgroup::create_in(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
   if (!place.memory_v1.empty()) return create_v1(place, name, limits);
   if (!place.unified.empty()) return create_unified(place, name, limits);
   return base::fail(base::Code::unsupported, "no cgroup hierarchy is mounted");

@@ -27,6 +27,8 @@ struct CgroupPlace {
 };
 // From the text of /proc/self/cgroup and /proc/self/mountinfo.
 CgroupPlace find_cgroup_place(std::string_view own_cgroups, std::string_view mounts);
+// For a process that forks many that will ask: it looks once, and they need not.
+void remember_cgroup_place();
 
 class Cgroup {
  public:
@@ -51,6 +53,7 @@ class Cgroup {
  private:
   Cgroup() = default;
   base::Result<void> enter(const std::filesystem::path& folder, const char* join_file);
+  static base::Result<Cgroup> create_in(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
   static base::Result<Cgroup> create_unified(const CgroupPlace& place, const std::string& name,
                                              const CgroupLimits& limits);
   static base::Result<Cgroup> create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);

@@ -58,10 +58,16 @@ class ForkServerTest : public ::testing::Test {
     return {};
   }
 
+  ~ForkServerTest() override {
+    client_.reset();
+    while (::waitpid(-1, nullptr, 0) > 0) {
+    }
+  }
+
   // What the new process wrote.
   std::string start(std::vector<std::string> words, std::vector<std::string> variables = {}) {
     auto pipe = make_pipe();
-    auto handle = client_.start({std::move(words), std::move(variables), pipe->write.get()});
+    auto handle = client_->start({std::move(words), std::move(variables), pipe->write.get()});
     pipe->write.reset();
     if (!handle) return "error: " + handle.error().text();
     handle_ = *handle;
@@ -73,7 +79,7 @@ class ForkServerTest : public ::testing::Test {
   pid_t server_ = 0;
   int starts_ = 0;
   std::string handle_;
-  ForkClient client_{[this](int socket) { return start_server(socket); }};
+  std::optional<ForkClient> client_{std::in_place, [this](int socket) { return start_server(socket); }};
 };
 
 TEST_F(ForkServerTest, TheNewProcessHasItsWordsVariablesAndDescriptorAndNothingElse) {
@@ -123,7 +129,7 @@ TEST_F(ForkServerTest, EndsWithItsClient) {
 }
 
 TEST_F(ForkServerTest, WhatDoesNotFitIsToldSoAndNothingIsStarted) {
-  auto large = client_.start({{"lathe", std::string(kForkRoom, 'x')}, {}, -1});
+  auto large = client_->start({{"lathe", std::string(kForkRoom, 'x')}, {}, -1});
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code(), base::Code::too_large);
   EXPECT_TRUE(start({"lathe", std::string(500, 'x')}).starts_with("error: ")) << "longer than the title's room";

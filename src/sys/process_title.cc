@@ -18,13 +18,16 @@ bool ProcessTitle::fits(std::span<const std::string> words) const {
 }
 
 void ProcessTitle::set(std::span<const std::string> words) const {
-  std::ranges::fill(room_, '\0');
   std::size_t at = 0;
   for (const auto& word : words) {
     if (at + word.size() + 1 > room_.size()) return;
     std::ranges::copy(word, room_.begin() + static_cast<std::ptrdiff_t>(at));
-    at += word.size() + 1;
+    at += word.size();
+    room_[at++] = '\0';
   }
+  // Only what is not clear yet: a write would make a forked process copy the page.
+  for (; at < room_.size(); ++at)
+    if (room_[at] != '\0') room_[at] = '\0';
 }
 
 }  // namespace lathe::sys

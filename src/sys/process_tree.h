@@ -26,8 +26,8 @@ void signal_descendants(pid_t root, int signal);
 // killed within `limit`: processes that hang in the kernel.
 int kill_own_descendants(std::chrono::milliseconds limit);
 
-// Field 22 of /proc/PID/stat: when the process started, in clock ticks since boot. With the pid it names one process for
-// ever. Empty when there is none.
+// Field 22 of /proc/PID/stat: when the process started, in clock ticks since boot. With the pid it names one process
+// for ever. Empty when there is none.
 std::string process_start(pid_t pid);
 
 // What a tree uses now, summed over its processes.
