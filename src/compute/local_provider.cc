@@ -151,11 +151,9 @@ rt::Task<Provider::Found> LocalProvider::find(TaskName task) {
   co_return co_await pool_.run(home_, [&] { return look_at_folder(folder(task)); });
 }
 
-rt::Task<void> LocalProvider::clear(TaskName task) {
-  if (::access(folder(task).c_str(), F_OK) != 0) co_return;
-  co_await pool_.run(home_, [&] {
-    if (!spares_.take(folder(task))) clear_folder(folder(task));
-  });
+rt::Task<bool> LocalProvider::clear(TaskName task) {
+  if (::access(folder(task).c_str(), F_OK) != 0) co_return true;
+  co_return co_await pool_.run(home_, [&] { return spares_.take(folder(task)) || clear_folder(folder(task)); });
 }
 
 rt::Task<std::vector<TaskName>> LocalProvider::traces() {

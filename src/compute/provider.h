@@ -57,8 +57,8 @@ class Provider {
   virtual rt::Task<void> gone(std::string handle, rt::CancelToken cancel) = 0;
   // Ends the runner by force; its processes go with it. For one that does not answer a request to stop.
   virtual void kill(const std::string& handle) = 0;
-  // Removes what is left of a task that is over, unless something of it still lives.
-  virtual rt::Task<void> clear(TaskName task) = 0;
+  // Removes what is left of a task that is over. False when something of it still lives: then nothing is touched.
+  virtual rt::Task<bool> clear(TaskName task) = 0;
   // Every task that has left something behind, live ones included.
   virtual rt::Task<std::vector<TaskName>> traces() = 0;
   // The folder of a task, when it is on this machine.

@@ -1,7 +1,10 @@
 #include "compute/spare_folders.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "compute/task_folder.h"
@@ -29,7 +32,8 @@ void SpareFolders::give(const fs::path& folder) {
 }
 
 bool SpareFolders::take(const fs::path& folder) {
-  if (!is_bare(folder)) return false;
+  const sys::Fd unused(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!unused || ::flock(unused.get(), LOCK_EX | LOCK_NB) != 0 || !is_bare(folder)) return false;
   std::lock_guard lock(mutex_);
   if (spares_.size() >= kMost) return false;
   fs::path spare;

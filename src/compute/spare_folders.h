@@ -18,7 +18,7 @@ class SpareFolders {
 
   // Gives `folder` a spare, if there is one and no such folder yet.
   void give(const std::filesystem::path& folder);
-  // Keeps the folder of a task whose runner is gone, if it is bare: there is no spool in it. False: the caller's.
+  // Keeps the folder of a task if it is bare and no runner is about to use it. False: it is the caller's.
   bool take(const std::filesystem::path& folder);
 
  private:

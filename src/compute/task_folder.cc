@@ -111,15 +111,16 @@ base::Result<sys::Fd> take_folder(const fs::path& folder) {
   return lock;
 }
 
-void clear_folder(const fs::path& folder) {
+bool clear_folder(const fs::path& folder) {
   auto trace = look_at_folder(folder).trace;
-  if (trace == Provider::Trace::alive || trace == Provider::Trace::starting) return;
+  if (trace == Provider::Trace::alive || trace == Provider::Trace::starting) return false;
   sys::Fd header(::open(header_in(folder).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (header && ::flock(header.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (header && ::flock(header.get(), LOCK_EX | LOCK_NB) != 0) return false;
   std::error_code failed;
   fs::remove_all(folder, failed);
   if (failed)
     base::log::warn("a folder of a run that is over stays", {{"folder", folder.string()}, {"why", failed.message()}});
+  return true;
 }
 
 std::optional<TaskName> parse_task(std::string_view text) {

@@ -20,8 +20,8 @@ Provider::Found look_at_folder(const std::filesystem::path& folder);
 bool is_bare(const std::filesystem::path& folder);
 // The folder, locked and bare. conflict while a runner lives in it or a spool is left.
 base::Result<sys::Fd> take_folder(const std::filesystem::path& folder);
-// Removes the folder, unless something of its task still lives.
-void clear_folder(const std::filesystem::path& folder);
+// Removes the folder. False when something of its task still lives.
+bool clear_folder(const std::filesystem::path& folder);
 // The reverse of TaskName::text().
 std::optional<TaskName> parse_task(std::string_view text);
 

@@ -96,6 +96,10 @@ TEST_F(TaskFolder, IsSparedOnlyWhenBareAndGivenToTheNextTask) {
   EXPECT_FALSE(spares.take(folder_)) << "a spool is in it";
   EXPECT_TRUE(fs::exists(folder_ / "spool" / "spool.json"));
   fs::remove(folder_ / "spool" / "spool.json");
+  {
+    auto runner = take_folder(folder_).value();
+    EXPECT_FALSE(spares.take(folder_)) << "a runner is starting in it";
+  }
   EXPECT_TRUE(spares.take(folder_));
   EXPECT_FALSE(fs::exists(folder_));
   spares.give(root_ / "13.1.0");
@@ -141,13 +145,13 @@ TEST_F(TaskFolder, IsClearedOnlyWhenNothingLivesInIt) {
   write_header("{}\n");
   {
     auto held = lock_header();
-    clear_folder(folder_);
+    EXPECT_FALSE(clear_folder(folder_));
     EXPECT_TRUE(fs::exists(folder_));
   }
-  clear_folder(folder_);
+  EXPECT_TRUE(clear_folder(folder_));
   EXPECT_FALSE(fs::exists(folder_));
   auto lock = take_folder(folder_).value();
-  clear_folder(folder_);
+  EXPECT_FALSE(clear_folder(folder_));
   EXPECT_TRUE(fs::exists(folder_));
 }
 

@@ -9,6 +9,7 @@
 #include "sched/explain.h"
 #include "sched/plan.h"
 #include "server/state_dir.h"
+#include "server/sweep.h"
 
 namespace lathe::server {
 
@@ -245,7 +246,7 @@ Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
   else if (!settled())
     co_await lose_node(live, node,
                        withdrawn ? "the runner was never started" : "the runner is gone and left nothing to deliver");
-  co_await core_.provider.clear(task);
+  co_await clear_when_gone(core_, task);
 }
 
 Task<void> Dispatcher::unplace(LiveAttemptPtr live) {

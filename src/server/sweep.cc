@@ -16,13 +16,27 @@ Task<bool> is_over(Core& core, compute::TaskName task) {
   });
 }
 
+constexpr base::Duration kLookAgain = std::chrono::seconds(1);
+
 }  // namespace
+
+Task<void> clear_when_gone(Core& core, compute::TaskName task) {
+  auto cancel = core.scope.token();
+  while (!co_await core.provider.clear(task)) {
+    auto found = co_await core.provider.find(task);
+    if (found.trace == compute::Provider::Trace::alive)
+      co_await core.provider.gone(found.handle, cancel);
+    else
+      co_await core.home.sleep(kLookAgain, cancel);
+  }
+}
 
 Task<void> sweep_leftovers(Core& core, LiveLogs& logs) {
   auto cancel = core.scope.token();
   for (const auto& task : co_await core.provider.traces()) {
     cancel.check();
-    if (co_await is_over(core, task)) co_await core.provider.clear(task);
+    if (!co_await is_over(core, task) || co_await core.provider.clear(task)) continue;
+    core.scope.spawn("clear a task folder", clear_when_gone(core, task));
   }
   co_await logs.sweep();
 }
