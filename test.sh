@@ -2,8 +2,8 @@
 # Builds Lathe and runs its tests. The last line is "N passed, M failed"; the exit status says the same.
 #
 # usage: ./test.sh [--all]
-#   --all   adds the long campaigns: asan and tsan builds of the unit and simulation tests, fuzzing, and large counts in
-#           the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_FUZZ_SECONDS and
+#   --all   adds the long campaigns: clang-tidy over every file, asan and tsan builds of the unit and simulation tests,
+#           fuzzing, and large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_FUZZ_SECONDS and
 #           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
 #           done is not repeated until its file there is removed.
 set -euo pipefail
@@ -61,6 +61,16 @@ end_to_end() {
   count "$status" "$REPORTS/e2e.xml"
 }
 
+tidy() {
+  local status=0
+  run-clang-tidy-19 -quiet -p "$ROOT/build/release" -j "$(nproc)" "$ROOT/(src|tests)/.*\.cc$" >"$REPORTS/tidy.log" 2>&1 ||
+    status=$?
+  if [ "$status" -eq 0 ]; then PASSED=$((PASSED + 1)); else
+    FAILED=$((FAILED + 1))
+    grep -E 'warning:|error:' "$REPORTS/tidy.log" >&2
+  fi
+}
+
 fuzz() {
   local seconds=${LATHE_FUZZ_SECONDS:-60} target status
   build fuzz
@@ -91,6 +101,8 @@ if [ -n "$ALL" ]; then
 fi
 end_to_end
 if [ -n "$ALL" ]; then
+  phase "clang-tidy"
+  tidy
   for preset in asan tsan; do
     build "$preset"
     phase "unit tests and simulation ($preset)"
