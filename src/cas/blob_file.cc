@@ -15,10 +15,9 @@ BlobFile::~BlobFile() {
 int BlobFile::release() { return std::exchange(fd_, -1); }
 
 base::Result<void> read_pieces(int fd, std::uint64_t size, const std::function<void(std::string_view)>& take) {
-  constexpr std::size_t kPiece = 256 * 1024;  // fits the second-level cache together with the hash's own state
-  thread_local std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kPiece);
+  thread_local std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kPieceBytes);
   for (std::uint64_t offset = 0; offset < size;) {
-    auto want = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, size - offset));
+    auto want = static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, size - offset));
     ssize_t n = ::pread(fd, buffer.get(), want, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return base::fail(base::errno_error(errno, "cannot read a file"));

@@ -12,6 +12,7 @@
 #include "cas/blob_file.h"
 #include "cas/disk_batch.h"
 #include "cas/folder_listing.h"
+#include "cas/staging_folders.h"
 
 namespace lathe::cas {
 namespace {
@@ -48,10 +49,12 @@ base::Result<void> DiskStore::prepare_folders() {
   for (const auto& folder :
        {layout_.root(), layout_.blobs(), layout_.temporary(), layout_.partial(), layout_.damaged()})
     LATHE_TRY_VOID(files_.make_directory(folder, 0755));
+  LATHE_TRY_VOID(files_.make_directory(layout_.staging(), 0700));
   for (int i = 0; i < 256; ++i)
     LATHE_TRY_VOID(files_.make_directory(fmt::format("{}/{:02x}", layout_.blobs(), i), 0755));
   LATHE_TRY(auto leftovers, list_folder(layout_.temporary()));
   for (const auto& name : leftovers) LATHE_TRY_VOID(files_.remove(layout_.temporary() + "/" + name));
+  LATHE_TRY_VOID(remove_staging(layout_, Staging::every));  // nobody commits what an earlier process had offered
   // A process killed between rename and sync left names that a power cut could still take: from here on they are safe.
   return files_.sync_everything(layout_.root());
 }
@@ -203,6 +206,7 @@ base::Result<StoreStats> DiskStore::stats() const {
     ++stats.partial_uploads;
     stats.partial_bytes += static_cast<std::uint64_t>(st.st_size);
   }
+  stats.staged_bytes = staged_bytes(layout_);
   LATHE_TRY(auto damaged, list_folder(layout_.damaged()));
   stats.damaged = damaged.size();
   return stats;

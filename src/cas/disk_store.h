@@ -24,6 +24,7 @@ namespace lathe::cas {
 struct StoreStats {
   std::uint64_t blobs = 0, bytes = 0;
   std::uint64_t partial_uploads = 0, partial_bytes = 0;
+  std::uint64_t staged_bytes = 0;  // copied into staging folders, not committed
   std::uint64_t damaged = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "cas/folder_listing.h"
+#include "cas/staging_folders.h"
 #include "cas/tree.h"
 
 namespace lathe::cas {
@@ -98,6 +99,7 @@ base::Result<GcReport> collect_garbage(DiskStore& store, const RootVisitor& root
   LATHE_TRY_VOID(mark(store, roots, report));
   LATHE_TRY_VOID(sweep(store, expired_before, options.dry_run, report));
   LATHE_TRY_VOID(sweep_partials(store, expired_before, options.dry_run, report));
+  if (!options.dry_run) LATHE_TRY_VOID(remove_staging(store.layout(), Staging::abandoned));
   return report;
 }
 

@@ -4,6 +4,8 @@
 
 #include "cas/gc.h"
 #include "cas/partial_uploads.h"
+#include "cas/staging_area.h"
+#include "cas/staging_writer.h"
 #include "cas/testing.h"
 #include "cas/verify.h"
 #include "sys/file_system_faulty.h"
@@ -92,6 +94,31 @@ TEST(PowerCut, AnAdoptedFileIsKeptOnceAcknowledged) {
     ledger.acknowledged = {"log lines"};
     ledger.finished = true;
   });
+}
+
+TEST(PowerCut, StagedFilesAreKeptOnceAcknowledged) {
+  for (std::size_t count : {std::size_t{2}, Committer::kFewFiles + 4}) {
+    Folder source;
+    std::vector<std::string> blobs = {std::string(300'000, 'l')};  // copied in pieces, unlike the others
+    while (blobs.size() < count) blobs.push_back(fmt::format("file {}", blobs.size()));
+    for (std::size_t i = 0; i < count; ++i) testing::write_file(source / std::to_string(i), blobs[i]);
+    cut_everywhere([&](DiskStore& store, FaultyFileSystem& files, Ledger& ledger) {
+      StagingArea area(store);
+      auto place = area.open();
+      if (!place) return;
+      auto writer = StagingWriter::open(place->path, files).value();
+      std::vector<BlobInfo> staged;
+      for (std::size_t i = 0; i < count; ++i) {
+        sys::File file(::open((source / std::to_string(i)).c_str(), O_RDONLY));
+        auto digest = writer->take(file.fd(), blobs[i].size());
+        if (!digest) return;
+        staged.push_back({*digest, blobs[i].size()});
+      }
+      if (!area.commit(place->id, staged)) return;
+      ledger.acknowledged = blobs;
+      ledger.finished = true;
+    });
+  }
 }
 
 TEST(PowerCut, ABlobWithANameThatIsNotOnDiskYetIsNotPromised) {

@@ -34,7 +34,7 @@ std::unexpected<base::Error> unreadable(const std::string& path, int number) {
 }
 
 // Hashes a file that holds still; one that is written to meanwhile is tried again. Nothing when it is gone.
-base::Result<std::optional<Hashed>> hash_stable(int root_fd, const std::string& path) {
+base::Result<std::optional<Hashed>> hash_stable(int root_fd, const std::string& path, const FileDigester& digest_file) {
   for (int i = 0; i < kTries; ++i) {
     sys::File file = open_beneath(root_fd, path, O_RDONLY | O_NONBLOCK);  // a pipe put in its place must not block us
     if (!file && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return std::nullopt;
@@ -43,7 +43,7 @@ base::Result<std::optional<Hashed>> hash_stable(int root_fd, const std::string& 
     if (::fstat(file.fd(), &before) != 0) return unreadable(path, errno);
     if (!S_ISREG(before.st_mode)) return std::nullopt;
     auto stamp = FileStamp::of(before);
-    auto digest = hash_file(file.fd(), stamp.size);
+    auto digest = digest_file(file.fd(), stamp.size);
     if (::fstat(file.fd(), &after) != 0) return unreadable(path, errno);
     if (digest && FileStamp::of(after) == stamp) return Hashed{*digest, stamp};
     if (!digest && digest.error().code() != base::Code::corrupt)
@@ -108,11 +108,13 @@ class SnapshotTaker {
   }
 
   base::Result<void> hash_unknown() {
-    auto work = [this] {
+    if (unknown_.empty()) return {};
+    auto digester = choose_digester();
+    auto work = [&] {
       while (!failed_) {
         auto i = next_++;
         if (i >= unknown_.size()) return;
-        auto hashed = hash_stable(snapshot_.root_.fd(), found_[unknown_[i]].entry.path);
+        auto hashed = hash_stable(snapshot_.root_.fd(), found_[unknown_[i]].entry.path, digester);
         std::lock_guard lock(mutex_);
         keep(unknown_[i], std::move(hashed));
       }
@@ -124,6 +126,13 @@ class SnapshotTaker {
     if (error_) return base::fail(std::move(*error_));
     std::erase_if(found_, [](const FoundFile& file) { return file.entry.path.empty(); });
     return {};
+  }
+
+  FileDigester choose_digester() const {
+    if (!options_.choose_digester) return hash_file;
+    std::uint64_t bytes = 0;
+    for (auto i : unknown_) bytes += found_[i].entry.size;
+    return options_.choose_digester(unknown_.size(), bytes);
   }
 
   void keep(std::size_t i, base::Result<std::optional<Hashed>> hashed) {

@@ -20,10 +20,16 @@ struct SnapshotStats {
   std::uint64_t files_read = 0, bytes_read = 0;  // the others were known from the cache
 };
 
+// Reads `size` bytes of an open file and tells their digest; thread-safe. Error(corrupt) when the file is shorter: it
+// is being written to.
+using FileDigester = std::function<base::Result<base::Digest>(int fd, std::uint64_t size)>;
+
 struct SnapshotOptions {
   std::optional<std::filesystem::path> cache;  // see snapshot_cache_path(); nothing: read everything
   unsigned threads = 2;
   SourceLimits limits;
+  // Called once, before files are read, with how many and how many bytes: gives what reads them instead of hash_file().
+  std::function<FileDigester(std::uint64_t files, std::uint64_t bytes)> choose_digester;
   // Called now and then, from any of the threads, with what has been read so far.
   std::function<void(const SnapshotStats&)> progress;
 };

@@ -32,7 +32,8 @@ std::vector<std::string> paths(const Snapshot& snapshot) {
 class SnapshotTest : public ::testing::Test {
  protected:
   Folder source_, other_;
-  SnapshotOptions options_{.cache = other_ / "cache", .threads = 2, .limits = {}, .progress = {}};
+  SnapshotOptions options_{
+      .cache = other_ / "cache", .threads = 2, .limits = {}, .choose_digester = {}, .progress = {}};
 
   base::Result<Snapshot> take() { return Snapshot::take(source_.path(), options_); }
   base::Error refusal() {

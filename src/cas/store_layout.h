@@ -16,6 +16,7 @@ class StoreLayout {
   std::string temporary() const { return root_ + "/tmp"; }
   std::string partial() const { return root_ + "/partial"; }
   std::string damaged() const { return root_ + "/damaged"; }
+  std::string staging() const { return root_ + "/staging"; }
   std::string gc_lock() const { return root_ + "/gc.lock"; }
 
   // One of 256, so that no folder grows without bound.
@@ -24,6 +25,7 @@ class StoreLayout {
   std::string chunks(const base::Digest& digest) const { return blob(digest) + ".chunks"; }
   std::string partial(const base::Digest& digest) const { return partial() + "/" + digest.hex(); }
   std::string damaged(const base::Digest& digest) const { return damaged() + "/" + digest.hex(); }
+  std::string staging(std::string_view id) const { return fmt::format("{}/{}", staging(), id); }
 
  private:
   std::string blob(const std::string& hex) const { return blobs() + "/" + hex.substr(0, 2) + "/" + hex.substr(2); }

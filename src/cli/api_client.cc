@@ -29,6 +29,11 @@ base::Result<net::HttpClient*> ApiClient::connection() {
   return http_.get();
 }
 
+base::Result<bool> ApiClient::is_local() {
+  LATHE_TRY(const net::HttpClient* http, connection());
+  return http->is_local();
+}
+
 base::Result<net::ClientResponse> ApiClient::exchange_once(const Exchange& exchange) {
   LATHE_TRY(net::HttpClient * http, connection());
   auto response = exchange(*http);

@@ -34,6 +34,8 @@ class ApiClient {
   base::Result<net::ClientResponse> exchange(const Exchange& exchange);
   // One try without retries, for streams that know where to go on.
   base::Result<net::ClientResponse> exchange_once(const Exchange& exchange);
+  // Whether the server is reached over a Unix socket.
+  base::Result<bool> is_local();
   // Sleeps before the n-th retry in a row (0, 1, …); Error(cancelled) when interrupted.
   base::Result<void> back_off(int retries);
 

@@ -4,16 +4,13 @@
 
 #include <cerrno>
 #include <map>
-#include <set>
 
-#include "base/strings.h"
-#include "cli/json.h"
+#include "cli/missing_blobs.h"
 #include "cli/terminal.h"
 
 namespace lathe::cli {
 namespace {
 
-constexpr std::size_t kAskAtOnce = 10'000;
 constexpr std::uint64_t kLarge = 64u << 20;       // from here on a blob travels alone and resumably
 constexpr std::uint64_t kPackBytes = 256u << 20;  // one request; what a broken connection can cost
 constexpr std::size_t kPackBlobs = 20'000;
@@ -21,14 +18,12 @@ constexpr std::size_t kPackBlobs = 20'000;
 class Uploader {
  public:
   Uploader(ApiClient& api, const std::vector<cas::BlobInfo>& blobs, const cas::BlobOpener& open)
-      : api_(api), open_(open) {
-    for (const auto& blob : blobs) wanted_.emplace(blob.digest, &blob);
-  }
+      : api_(api), blobs_(blobs), open_(open) {}
 
   base::Result<UploadSummary> run() {
     LATHE_TRY_VOID(ask());
     std::uint64_t total = 0;
-    for (const auto* blob : missing_) total += blob->size;
+    for (const auto& [digest, blob] : missing_) total += blob.size;
     Progress progress("uploading", total);
     progress_ = &progress;
     for (int retries = 0; !missing_.empty();) {
@@ -50,37 +45,11 @@ class Uploader {
  private:
   static constexpr int kRetries = 20;
 
-  // Which of the wanted blobs the server lacks, and how much of each it has.
   base::Result<void> ask() {
+    LATHE_TRY(auto found, find_missing(api_, blobs_));
     missing_.clear();
-    partial_.clear();
-    json::array digests;
-    std::size_t index = 0;
-    for (const auto& [digest, blob] : wanted_) {
-      digests.emplace_back(digest.hex());
-      if (++index % kAskAtOnce != 0 && index != wanted_.size()) continue;
-      LATHE_TRY(auto text, api_.send("POST", api_path({"blobs", "missing"}),
-                                     json::serialize(json::object{{"digests", std::exchange(digests, {})}})));
-      LATHE_TRY_VOID(note(text));
-    }
-    return {};
-  }
-
-  base::Result<void> note(std::string_view answer) {
-    LATHE_TRY(auto value, parse_json(answer, "the list of missing blobs"));
-    const auto* object = value.if_object();
-    const auto* missing = object ? object->if_contains("missing") : nullptr;
-    if (!missing || !missing->is_array()) return base::fail(base::Code::corrupt, "the server's answer lacks 'missing'");
-    for (const auto& item : missing->get_array()) {
-      LATHE_TRY(auto digest, base::Digest::parse(text_at(item, "")));
-      auto found = wanted_.find(digest);
-      if (found != wanted_.end()) missing_.insert(found->second);
-    }
-    if (const auto* partial = object->if_contains("partial"); partial && partial->is_object())
-      for (const auto& pair : partial->get_object()) {
-        LATHE_TRY(auto digest, base::Digest::parse(pair.key()));
-        partial_[digest] = base::parse_u64(text_at(pair.value(), "")).value_or(0);
-      }
+    for (const auto& blob : found.blobs) missing_.emplace(blob.digest, blob);
+    partial_ = std::move(found.partial);
     return {};
   }
 
@@ -93,13 +62,13 @@ class Uploader {
   base::Result<void> send_some() {
     std::vector<cas::BlobInfo> pack;
     std::uint64_t bytes = 0;
-    for (const auto* blob : missing_) {
-      if (blob->size >= kLarge) continue;
-      if (pack.size() == kPackBlobs || (!pack.empty() && bytes + blob->size > kPackBytes)) break;
-      pack.push_back(*blob);
-      bytes += blob->size;
+    for (const auto& [digest, blob] : missing_) {
+      if (blob.size >= kLarge) continue;
+      if (pack.size() == kPackBlobs || (!pack.empty() && bytes + blob.size > kPackBytes)) break;
+      pack.push_back(blob);
+      bytes += blob.size;
     }
-    return pack.empty() ? send_large(**missing_.begin()) : send_pack(pack, bytes);
+    return pack.empty() ? send_large(missing_.begin()->second) : send_pack(pack, bytes);
   }
 
   base::Result<void> send_pack(const std::vector<cas::BlobInfo>& pack, std::uint64_t bytes) {
@@ -114,12 +83,12 @@ class Uploader {
           },
           "application/octet-stream");
     }));
-    for (const auto& blob : pack) missing_.erase(wanted_.at(blob.digest));
+    for (const auto& blob : pack) missing_.erase(blob.digest);
     count(pack.size(), bytes);
     return {};
   }
 
-  base::Result<void> send_large(const cas::BlobInfo& blob) {
+  base::Result<void> send_large(const cas::BlobInfo blob) {
     std::uint64_t offset = partial_[blob.digest];
     LATHE_TRY(auto file, open_(blob));
     auto target = fmt::format("{}?offset={}&size={}", api_path({"blobs", blob.digest.hex()}), offset, blob.size);
@@ -143,7 +112,7 @@ class Uploader {
     if (!sent && sent.error().field() == "offset")
       return base::fail(base::Error(base::Code::unavailable, sent.error().message()));
     if (!sent) return base::fail(std::move(sent).error());
-    missing_.erase(&blob);
+    missing_.erase(blob.digest);
     count(1, blob.size - offset);
     return {};
   }
@@ -151,9 +120,9 @@ class Uploader {
   void count(std::uint64_t blobs, std::uint64_t bytes) { summary_.sent_blobs += blobs, summary_.sent_bytes += bytes; }
 
   ApiClient& api_;
+  const std::vector<cas::BlobInfo>& blobs_;
   const cas::BlobOpener& open_;
-  std::map<base::Digest, const cas::BlobInfo*> wanted_;
-  std::set<const cas::BlobInfo*> missing_;
+  std::map<base::Digest, cas::BlobInfo> missing_;
   std::map<base::Digest, std::uint64_t> partial_;
   UploadSummary summary_;
   Progress* progress_ = nullptr;

@@ -4,6 +4,7 @@
 #include "cas/stat_cache.h"
 #include "cli/blob_upload.h"
 #include "cli/json.h"
+#include "cli/local_staging.h"
 
 namespace lathe::cli {
 namespace {
@@ -21,12 +22,19 @@ base::Result<bool> is_complete(ApiClient& api, const base::Digest& tree) {
 base::Result<UploadedSnapshot> upload_snapshot(ApiClient& api, const std::filesystem::path& folder) {
   cas::SnapshotOptions options;
   options.cache = cas::snapshot_cache_path(folder);
+  LocalStaging local(api);
+  options.choose_digester = [&](auto files, auto bytes) { return local.choose_digester(files, bytes); };
   LATHE_TRY(auto snapshot, cas::Snapshot::take(folder, options));
   UploadSummary sent;
   LATHE_TRY(bool complete, is_complete(api, snapshot.manifest().digest));
   if (!complete) {
     auto open = [&](const cas::BlobInfo& blob) { return snapshot.open(blob); };
-    LATHE_TRY(sent, upload_blobs(api, snapshot.blobs(), open));
+    const auto blobs = snapshot.blobs();
+    auto shortcut = local.send(blobs, open);
+    if (!shortcut) {
+      LATHE_TRY(shortcut, upload_blobs(api, blobs, open));
+    }
+    sent = *shortcut;
   }
   return UploadedSnapshot{.digest = snapshot.manifest().digest,
                           .files = snapshot.stats().files,

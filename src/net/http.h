@@ -62,8 +62,9 @@ struct Request {
   std::map<std::string, std::string> params;      // {name} parts of the route, decoded
   std::multimap<std::string, std::string> query;  // decoded
   Headers headers;
-  std::string remote;     // "127.0.0.1:4711" or "unix uid=1000 pid=4711"
-  bool is_local = false;  // came over the Unix socket
+  std::string remote;                     // "127.0.0.1:4711" or "unix uid=1000 pid=4711"
+  bool is_local = false;                  // came over the Unix socket
+  std::optional<std::uint32_t> peer_uid;  // the user at the other end of the Unix socket, as the kernel says
   Principal principal;
   BodyReader* body = nullptr;
   rt::CancelToken cancel;  // fires when the client goes away (seen once the body was read)

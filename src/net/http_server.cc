@@ -67,14 +67,14 @@ void refuse_full(int fd) {
 Peer unix_peer(int fd) {
   ucred who{};
   socklen_t size = sizeof who;
-  ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
-  return {fmt::format("unix uid={} pid={}", who.uid, who.pid), "", true};
+  const bool known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
+  return {fmt::format("unix uid={} pid={}", who.uid, who.pid), "", true, known ? std::optional(who.uid) : std::nullopt};
 }
 
 Peer tcp_peer(int fd, const Address& remote) {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return {to_text(remote), to_text(local_address(fd), true), false};
+  return {to_text(remote), to_text(local_address(fd), true), false, std::nullopt};
 }
 
 }  // namespace

@@ -285,6 +285,7 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
   request.headers = std::move(head.headers);
   request.remote = peer_.remote;
   request.is_local = peer_.is_local;
+  request.peer_uid = peer_.uid;
   gate_.check(request.method, request.headers, peer_.local_address);
   if (!is_known_method(request.method)) throw StatusError{501, Error(Code::unsupported, "unknown method")};
   if (const auto expect = request.header("expect"); expect && !head.expects_continue)

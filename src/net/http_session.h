@@ -32,6 +32,7 @@ struct Peer {
   std::string remote;
   std::string local_address;
   bool is_local = false;
+  std::optional<std::uint32_t> uid;  // of a Unix socket's other end
 };
 
 class HttpSession {

@@ -10,6 +10,7 @@ void add_all_routes(net::Router& router, Services& services) {
   add_event_routes(router, services);
   add_token_routes(router, services);
   add_blob_routes(router, services);
+  add_staging_routes(router, services);
   add_store_routes(router, services);
   add_runner_routes(router, services);
 }

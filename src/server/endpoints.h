@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cas/partial_uploads.h"
+#include "cas/staging_area.h"
 #include "net/router.h"
 #include "server/authority.h"
 #include "server/core.h"
@@ -24,6 +25,7 @@ struct Services {
   LiveLogs& logs;
   RunnerDesk& desk;
   cas::PartialUploads& uploads;
+  cas::StagingArea& staging;
   TreeChecks& trees;
   DiskBudget& budget;
   base::UtcTime started;
@@ -45,6 +47,7 @@ void add_run_file_routes(net::Router& router, Services& services);
 void add_event_routes(net::Router& router, Services& services);
 void add_token_routes(net::Router& router, Services& services);
 void add_blob_routes(net::Router& router, Services& services);
+void add_staging_routes(net::Router& router, Services& services);
 void add_store_routes(net::Router& router, Services& services);
 void add_runner_routes(net::Router& router, Services& services);
 

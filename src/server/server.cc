@@ -63,6 +63,7 @@ class Server {
         dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
         desk_(core_, attempts_, logs_, dispatcher_),
         uploads_(store),
+        staging_(store),
         trees_(core_),
         budget_(core_),
         services_{core_,
@@ -71,6 +72,7 @@ class Server {
                   logs_,
                   desk_,
                   uploads_,
+                  staging_,
                   trees_,
                   budget_,
                   core_.clock.utc(),
@@ -175,6 +177,7 @@ class Server {
   Dispatcher dispatcher_;
   RunnerDesk desk_;
   cas::PartialUploads uploads_;
+  cas::StagingArea staging_;
   TreeChecks trees_;
   DiskBudget budget_;
   Services services_;

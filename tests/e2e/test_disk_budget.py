@@ -44,3 +44,12 @@ def test_a_run_keeps_its_results_on_a_store_that_is_over_its_budget(make_server)
     run = client.submit([sys.executable, "-c", write], compute="local")
     client.wait(run, "Completed")
     assert client.file(run, "outputs/result").body == b"r" * 200_000
+
+
+def test_over_its_budget_nothing_can_be_staged_and_the_command_line_says_why(make_server, tmp_path):
+    server = make_server(config=BUDGET).start()
+    send(server.client(), secrets.token_bytes(1_500_000)).expect(200)
+    assert server.client().post("/api/v1/staging").expect(507).error() == "no-space"
+    (tmp_path / "large.bin").write_bytes(secrets.token_bytes(5_000_000))
+    refused = server.cli("store", "put", tmp_path, check=False)
+    assert refused.returncode != 0 and "disk_budget_gb" in refused.stderr

@@ -119,3 +119,16 @@ def test_a_server_killed_on_a_full_disk_starts_again(full):
     server.kill()
     server.start()
     assert server.client().log(done) == b"before\n"
+
+
+def test_a_folder_that_does_not_fit_is_refused_and_leaves_no_copies(make_server, small_disk, tmp_path):
+    """The copy into the store fails in the middle; what it had copied is removed before the refusal."""
+    server = make_server(small_disk / "state").start().prepare()
+    for number in range(25):
+        (tmp_path / f"{number}.bin").write_bytes(os.urandom(10 << 20))
+    done = server.cli("store", "put", tmp_path, check=False)
+    assert done.returncode != 0 and "No space left" in done.stderr, done.stderr
+    assert list((small_disk / "state/store/staging").iterdir()) == []
+    for number in range(1, 25):
+        (tmp_path / f"{number}.bin").unlink()
+    server.cli("store", "put", tmp_path)

@@ -1,8 +1,11 @@
 """The content store through the API: what is missing, packs, large blobs in parts, ranges, checks."""
 
+import fcntl
 import json
 import os
+import pathlib
 import secrets
+import time
 
 import pytest
 
@@ -196,3 +199,115 @@ def test_a_tree_is_complete_until_one_of_its_blobs_is_lost_and_again_when_it_was
 def test_too_many_digests_at_once_are_refused(client):
     client.post("/api/v1/blobs/missing", {"digests": [digest(b"%d" % i) for i in range(10_001)]}).expect(400, 413)
     assert len(missing(client, *[digest(b"absent %d" % i) for i in range(10_000)])["missing"]) == 10_000
+
+
+def make_folder(path, files=300, size=20_000):
+    contents = {f"part{i % 3}/{i}.bin": secrets.token_bytes(size) for i in range(files)}
+    for name, data in contents.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+    return contents
+
+
+def calls(client, operation):
+    """How often an operation was answered, by the server's own count."""
+    text = client.get("/metrics").expect(200).body.decode()
+    lines = [line for line in text.splitlines() if f'operation="{operation}"' in line and "_total" in line]
+    return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+
+def read_back(client, tree):
+    return unpack(client.get(f"/api/v1/trees/{tree}/pack").expect(200).body)
+
+
+def test_a_folder_on_the_same_machine_is_copied_into_the_store_and_not_sent(make_server, tmp_path):
+    server = make_server().start().prepare()
+    client, contents = server.client(), make_folder(tmp_path)
+    put = server.cli_json("store", "put", tmp_path)
+    assert calls(client, "commitStaged") == 1 and calls(client, "putBlobPack") == 0
+    assert read_back(client, put["snapshot"]) == {digest(data): data for data in contents.values()}
+    assert list((server.state / "store" / "staging").iterdir()) == []
+    (tmp_path / "new.bin").write_bytes(secrets.token_bytes(5_000_000))
+    again = server.cli_json("store", "put", tmp_path)
+    assert again["sent_bytes"] < 5_200_000 and calls(client, "commitStaged") == 2
+
+
+def test_what_the_cache_knows_and_a_new_server_lacks_is_copied_too(make_server, tmp_path, monkeypatch):
+    contents = make_folder(tmp_path / "source")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    old = time.time() - 3600
+    for name in contents:
+        os.utime(tmp_path / "source" / name, (old, old))
+    for _ in range(2):
+        server = make_server().start().prepare()
+        put = server.cli_json("store", "put", tmp_path / "source")
+        assert calls(server.client(), "commitStaged") == 1 and calls(server.client(), "putBlobPack") == 0
+        assert read_back(server.client(), put["snapshot"]) == {digest(data): data for data in contents.values()}
+
+
+def test_a_submitted_folder_takes_the_same_shortcut(make_server, tmp_path):
+    server = make_server().start().prepare()
+    make_folder(tmp_path)
+    (tmp_path / "train.py").write_text("import os; print(len(os.listdir('part0')))")
+    run = server.submit_folder(tmp_path)
+    server.client().wait(run, "Completed")
+    assert b"100" in server.client().log(run)
+    assert calls(server.client(), "commitStaged") == 1 and calls(server.client(), "putBlobPack") == 0
+
+
+def test_over_tcp_a_folder_is_sent_as_packs(make_server, tmp_path):
+    server = make_server().start().prepare()
+    client, contents = server.client(), make_folder(tmp_path)
+    put = server.cli_json("--server", server.discovery()["url"], "store", "put", tmp_path)
+    assert calls(client, "openStaging") == 0 and calls(client, "putBlobPack") >= 1
+    assert read_back(client, put["snapshot"]) == {digest(data): data for data in contents.values()}
+
+
+def test_only_the_servers_own_user_may_stage_and_only_over_the_socket(server, client):
+    assert client.over_tcp().post("/api/v1/staging").expect(403).error() == "forbidden"
+    place = client.post("/api/v1/staging").expect(201).json()
+    commit = f"/api/v1/staging/{place['staging']}/commit"
+    assert client.over_tcp().post(commit, {"blobs": {}}).expect(403).error() == "forbidden"
+    data = secrets.token_bytes(1000)
+    staged = pathlib.Path(place["path"]) / digest(data)
+    staged.write_bytes(data)
+    client.post(commit, {"blobs": {digest(data): 1000}}).expect(400)  # still writable
+    staged.chmod(0o444)
+    client.post(commit, {"blobs": {digest(data): 999}}).expect(400)
+    client.post(commit, {"blobs": {digest(data): "1000"}}).expect(400)
+    assert client.post(commit, {"blobs": {digest(data): 1000}}).expect(200).json() == {"stored": 1, "bytes": 1000}
+    assert client.get(f"/api/v1/blobs/{digest(data)}").expect(200).body == data
+    client.post(commit, {"blobs": {digest(b"never staged"): 12}}).expect(404)
+    client.post(f"/api/v1/staging/{'0' * 32}/commit", {"blobs": {}}).expect(404)
+
+
+def test_a_client_that_cannot_see_the_store_sends_packs(make_server, tmp_path):
+    """As in a container that has only the socket: the folder that the server names is not there."""
+    server = make_server().start().prepare()
+    contents = make_folder(tmp_path)
+    hide = f'mount -t tmpfs none "{server.state}/store/staging" && exec "$@"'
+    prefix = ["unshare", "--mount", "--propagation", "private", "sh", "-c", hide, "sh"]
+    if os.geteuid() != 0:
+        prefix.insert(1, "--map-root-user")
+    done = server.cli("-o", "json", "store", "put", tmp_path, prefix=prefix)
+    client = server.client()
+    assert calls(client, "openStaging") == 1 and calls(client, "putBlobPack") >= 1
+    tree = json.loads(done.stdout)["snapshot"]
+    assert read_back(client, tree) == {digest(data): data for data in contents.values()}
+
+
+def test_what_a_killed_client_staged_is_removed(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    staging = server.state / "store" / "staging"
+    abandoned, held = (pathlib.Path(client.post("/api/v1/staging").expect(201).json()["path"]) for _ in range(2))
+    (abandoned / "0").write_bytes(bytes(1000))
+    holder = os.open(held, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_SH)
+    for folder in (abandoned, held):
+        os.utime(folder, (time.time() - 120,) * 2)
+    fresh = pathlib.Path(client.post("/api/v1/staging").expect(201).json()["path"])
+    assert set(staging.iterdir()) == {held, fresh}
+    server.restart()
+    assert list(staging.iterdir()) == []
+    os.close(holder)

@@ -150,10 +150,10 @@ class Server:
     def tcp_client(self, token=None):
         return self.client(token).over_tcp()
 
-    def cli(self, *arguments, check=True, timeout=120, **options):
-        """Runs `lathe --state … ARGUMENTS`; returns the finished process with text output."""
+    def cli(self, *arguments, check=True, timeout=120, prefix=(), **options):
+        """Runs `PREFIX lathe --state … ARGUMENTS`; returns the finished process with text output."""
         done = subprocess.run(
-            [str(paths.BINARY), "--state", str(self.state), *map(str, arguments)],
+            [*prefix, str(paths.BINARY), "--state", str(self.state), *map(str, arguments)],
             capture_output=True,
             text=True,
             timeout=timeout,
