@@ -81,25 +81,32 @@ class SnapshotTaker {
       std::jthread loading([this] {
         if (options_.cache) cache_ = StatCache::load(*options_.cache);
       });
-      LATHE_TRY(found_, walk_source(snapshot_.root_.fd(), options_.limits));
+      LATHE_TRY(auto found, walk_source(snapshot_.root_.fd(), options_.limits));
+      entries_ = std::move(found.entries), stamps_ = std::move(found.stamps);
     }
     look_up();
     LATHE_TRY_VOID(hash_unknown());
-    LATHE_TRY_VOID(build());
-    save_cache();
+    count();
+    if (is_unchanged()) {
+      snapshot_.manifest_ = {cache_.tree().manifest, cache_.tree().manifest_size};
+    } else {
+      LATHE_TRY_VOID(make_manifest());
+      save_cache();
+    }
     return std::move(snapshot_);
   }
 
  private:
   // Both sides are sorted by path: one pass.
   void look_up() {
-    std::size_t cursor = 0;
-    for (std::size_t i = 0; i < found_.size(); ++i) {
-      auto& [entry, stamp] = found_[i];
+    StatCache::Cursor cached(cache_);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto& entry = entries_[i];
       if (!entry.link_target.empty()) continue;
-      while (cursor < cache_.size() && cache_[cursor].path < entry.path) ++cursor;
-      if (cursor < cache_.size() && cache_[cursor].path == entry.path && cache_[cursor].stamp == stamp) {
-        entry.digest = cache_[cursor].digest;
+      int order = -1;
+      while (cached.get() && (order = cached.get()->path.compare(entry.path)) < 0) cached.advance();
+      if (cached.get() && order == 0 && cached.get()->stamp == stamps_[i]) {
+        entry.digest = cached.get()->digest;
         ++known_;
       } else {
         unknown_.push_back(i);
@@ -114,7 +121,7 @@ class SnapshotTaker {
       while (!failed_) {
         auto i = next_++;
         if (i >= unknown_.size()) return;
-        auto hashed = hash_stable(snapshot_.root_.fd(), found_[unknown_[i]].entry.path, digester);
+        auto hashed = hash_stable(snapshot_.root_.fd(), entries_[unknown_[i]].path, digester);
         std::lock_guard lock(mutex_);
         keep(unknown_[i], std::move(hashed));
       }
@@ -124,19 +131,31 @@ class SnapshotTaker {
     work();
     helpers.clear();
     if (error_) return base::fail(std::move(*error_));
-    std::erase_if(found_, [](const FoundFile& file) { return file.entry.path.empty(); });
+    forget_gone();
     return {};
+  }
+
+  // keep() took the paths of those that went meanwhile.
+  void forget_gone() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].path.empty()) continue;
+      if (kept != i) entries_[kept] = std::move(entries_[i]), stamps_[kept] = stamps_[i];
+      ++kept;
+    }
+    entries_.resize(kept);
+    stamps_.resize(kept);
   }
 
   FileDigester choose_digester() const {
     if (!options_.choose_digester) return hash_file;
     std::uint64_t bytes = 0;
-    for (auto i : unknown_) bytes += found_[i].entry.size;
+    for (auto i : unknown_) bytes += entries_[i].size;
     return options_.choose_digester(unknown_.size(), bytes);
   }
 
   void keep(std::size_t i, base::Result<std::optional<Hashed>> hashed) {
-    auto& [entry, stamp] = found_[i];
+    auto& entry = entries_[i];
     if (!hashed) {
       // The first in the order of the tree is reported, whichever thread met it.
       if (!error_ || i < error_at_) error_.emplace(std::move(hashed).error());
@@ -146,25 +165,39 @@ class SnapshotTaker {
       entry.path.clear();  // gone meanwhile: as if the snapshot had been taken a moment later
     } else {
       entry.digest = (*hashed)->digest;
-      stamp = (*hashed)->stamp;
-      entry.size = stamp.size;
+      stamps_[i] = (*hashed)->stamp;
+      entry.size = stamps_[i].size;
       ++snapshot_.stats_.files_read;
       snapshot_.stats_.bytes_read += entry.size;
       if (options_.progress && snapshot_.stats_.files_read % 64 == 0) options_.progress(snapshot_.stats_);
     }
   }
 
-  base::Result<void> build() {
-    auto& tree = snapshot_.tree_;
-    tree.entries.reserve(found_.size());
-    snapshot_.stamps_.reserve(found_.size());
-    for (auto& [entry, stamp] : found_) {
-      auto& stats = snapshot_.stats_;
+  void count() {
+    auto& stats = snapshot_.stats_;
+    for (const auto& entry : entries_) {
       ++(entry.link_target.empty() ? stats.files : stats.links);
       stats.bytes += entry.link_target.empty() ? entry.size : 0;
-      tree.entries.push_back(std::move(entry));
-      snapshot_.stamps_.push_back(stamp);
     }
+  }
+
+  // The same files with the same stamps (which tell a changed mode, too) and the same links: the same manifest.
+  bool is_unchanged() const {
+    return cache_.size() > 0 && unknown_.empty() && known_ == cache_.size() && digest_links() == cache_.tree().links;
+  }
+
+  base::Digest digest_links() const {
+    base::Sha256 hash;
+    for (const auto& entry : entries_) {
+      if (entry.link_target.empty()) continue;
+      hash.update(std::string_view(entry.path.c_str(), entry.path.size() + 1));  // with the NUL, which parts them
+      hash.update(std::string_view(entry.link_target.c_str(), entry.link_target.size() + 1));
+    }
+    return hash.finish();
+  }
+
+  base::Result<void> make_manifest() {
+    const auto& tree = snapshot_.tree_;
     LATHE_TRY_VOID(check_no_file_is_a_folder(tree));
     LATHE_TRY_VOID(check_tree_links(tree));
     snapshot_.manifest_bytes_ = encode_tree(tree);
@@ -173,12 +206,11 @@ class SnapshotTaker {
   }
 
   void save_cache() {
-    if (!options_.cache || (unknown_.empty() && known_ == cache_.size())) return;
-    StatCacheWriter writer;
-    const auto& entries = snapshot_.tree_.entries;
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      if (entries[i].link_target.empty() && !snapshot_.stamps_[i].is_racy_at(started_))
-        writer.add(entries[i].path, snapshot_.stamps_[i], entries[i].digest);
+    if (!options_.cache) return;
+    StatCacheWriter writer({snapshot_.manifest_.digest, snapshot_.manifest_.size, digest_links()});
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].link_target.empty() && !stamps_[i].is_racy_at(started_))
+        writer.add(entries_[i].path, stamps_[i], entries_[i].digest);
     if (auto saved = writer.save(*options_.cache); !saved)
       base::log::debug("snapshot-cache-not-saved", {{"error", saved.error().text()}});
   }
@@ -187,8 +219,9 @@ class SnapshotTaker {
   Snapshot snapshot_;
   std::int64_t started_ = 0;
   StatCache cache_;
-  std::vector<FoundFile> found_;
-  std::vector<std::size_t> unknown_;  // indices into found_
+  std::vector<TreeEntry>& entries_ = snapshot_.tree_.entries;
+  std::vector<FileStamp>& stamps_ = snapshot_.stamps_;  // one for each entry
+  std::vector<std::size_t> unknown_;                    // indices into both
   std::size_t known_ = 0;
 
   std::atomic<std::size_t> next_ = 0;
@@ -225,8 +258,10 @@ std::vector<BlobInfo> Snapshot::blobs() const {
 
 base::Result<BlobFile> Snapshot::open(const BlobInfo& blob) const {
   if (blob.digest == manifest_.digest) {
-    BlobFile memory(::memfd_create("manifest", MFD_CLOEXEC), manifest_bytes_.size());
-    LATHE_TRY_VOID(sys::linux_file_system().write(sys::File(::dup(memory.fd())), manifest_bytes_, 0));
+    // An unchanged folder's manifest was not made before somebody wants its bytes.
+    const auto bytes = manifest_bytes_.empty() ? encode_tree(tree_) : manifest_bytes_;
+    BlobFile memory(::memfd_create("manifest", MFD_CLOEXEC), bytes.size());
+    LATHE_TRY_VOID(sys::linux_file_system().write(sys::File(::dup(memory.fd())), bytes, 0));
     return memory;
   }
   auto found = first_entry().find(blob.digest);

@@ -54,7 +54,7 @@ class Snapshot {
   sys::File root_;
   Tree tree_;
   std::vector<FileStamp> stamps_;  // one for each entry of the tree
-  std::string manifest_bytes_;
+  std::string manifest_bytes_;     // empty: as the cache knew them
   BlobInfo manifest_;
   SnapshotStats stats_;
   // Where each blob is first named; made when first asked for: an unchanged snapshot never needs it.

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <thread>
 
+#include "cas/blob_file.h"
 #include "cas/disk_store.h"
 #include "cas/materialize.h"
 #include "cas/pack.h"
@@ -252,6 +253,38 @@ TEST_F(SnapshotTest, ADamagedCacheIsAnEmptyOne) {
     EXPECT_EQ(StatCache::load(other_ / "cache").size(), 0u);
   }
   EXPECT_EQ(take().value().stats().files_read, 1u);
+}
+
+// What is_unchanged() relies on: each of these must make another manifest, as without a cache.
+TEST_F(SnapshotTest, AnyChangeToAKnownFolderMakesTheManifestThatItHasWithoutACache) {
+  write_file(source_ / "a", "1");
+  write_file(source_ / "b", "2");
+  fs::create_symlink("a", source_ / "link");
+  age_everything();
+  ASSERT_TRUE(take());
+  const std::vector<std::pair<std::string, std::function<void()>>> changes = {
+      {"nothing", [] {}},
+      {"bytes", [&] { write_file(source_ / "a", "3"); }},
+      {"mode", [&] { fs::permissions(source_ / "b", fs::perms::owner_exec, fs::perm_options::add); }},
+      {"a new file", [&] { write_file(source_ / "c", "4"); }},
+      {"a lost file", [&] { fs::remove(source_ / "c"); }},
+      {"a new link", [&] { fs::create_symlink("b", source_ / "second"); }},
+      {"a lost link", [&] { fs::remove(source_ / "second"); }},
+      {"another target", [&] { fs::remove(source_ / "link"), fs::create_symlink("b", source_ / "link"); }}};
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    change();
+    age_everything();
+    SnapshotOptions bare;
+    auto expected = Snapshot::take(source_.path(), bare).value().manifest();
+    for (int round = 0; round < 2; ++round) {
+      auto snapshot = take().value();
+      EXPECT_EQ(snapshot.manifest().digest, expected.digest);
+      EXPECT_EQ(snapshot.manifest().size, expected.size);
+      auto bytes = snapshot.open(snapshot.manifest()).value();
+      EXPECT_EQ(hash_file(bytes.fd(), bytes.size()).value(), expected.digest);
+    }
+  }
 }
 
 TEST_F(SnapshotTest, AFileThatKeepsChangingIsRefusedAndOneThatHoldsStillIsNot) {

@@ -45,7 +45,7 @@ class Walk {
  public:
   Walk(int root_fd, const SourceLimits& limits) : root_fd_(root_fd), limits_(limits) {}
 
-  base::Result<std::vector<FoundFile>> run() {
+  base::Result<FoundFiles> run() {
     struct stat st{};
     if (::fstatat(root_fd_, ".amlignore", &st, AT_SYMLINK_NOFOLLOW) != 0) ignore_name_ = ".gitignore";
     LATHE_TRY_VOID(enter("", 0));
@@ -76,7 +76,7 @@ class Walk {
   // together in the order of the children, and the first error in that order is the one reported.
   base::Result<void> take_side_by_side(const std::vector<Child>& children, const std::string& folder,
                                        std::size_t depth) {
-    std::vector<base::Result<std::vector<FoundFile>>> parts(children.size());
+    std::vector<base::Result<FoundFiles>> parts(children.size());
     std::atomic<std::size_t> next = 0;
     auto work = [&] {
       Walk own(root_fd_, limits_);
@@ -95,11 +95,23 @@ class Walk {
         helpers.emplace_back(work);
       work();
     }
+    return put_together(parts);
+  }
+
+  base::Result<void> put_together(std::vector<base::Result<FoundFiles>>& parts) {
+    std::size_t total = found_.entries.size();
     for (auto& part : parts) {
       if (!part) return base::fail(std::move(part).error());
-      if (part->size() > limits_.entries - found_.size())
-        return refuse_another((*part)[limits_.entries - found_.size()].entry.path);
-      std::ranges::move(*part, std::back_inserter(found_));
+      if (part->entries.size() > limits_.entries - total)
+        return refuse_another(part->entries[limits_.entries - total].path);
+      total += part->entries.size();
+    }
+    found_.entries.reserve(total);
+    found_.stamps.reserve(total);
+    for (auto& part : parts) {
+      std::ranges::move(part->entries, std::back_inserter(found_.entries));
+      found_.stamps.insert(found_.stamps.end(), part->stamps.begin(), part->stamps.end());
+      part = FoundFiles();  // its memory serves the next ones
     }
     return {};
   }
@@ -142,6 +154,7 @@ class Walk {
     (void)fd.release();  // closed with the stream
     std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
     std::vector<Child> children;
+    children.reserve(128);
     errno = 0;
     while (const dirent* entry = ::readdir(stream)) {
       std::string_view name = entry->d_name;
@@ -167,22 +180,23 @@ class Walk {
     if (child.is_folder()) return enter(path, depth + 1);
     if (auto good = check_tree_path(path); !good)
       return base::fail(std::move(good).error().hint("rename it, or " + std::string(kIgnoreHint)));
-    if (found_.size() == limits_.entries) return refuse_another(path);
-    FoundFile file{.entry = {}, .stamp = child.stamp};
+    if (found_.entries.size() == limits_.entries) return refuse_another(path);
+    TreeEntry entry;
     if (S_ISREG(child.mode)) {
-      file.entry.size = file.stamp.size;
-      file.entry.executable = (child.mode & S_IXUSR) != 0;
+      entry.size = child.stamp.size;
+      entry.executable = (child.mode & S_IXUSR) != 0;
     } else if (S_ISLNK(child.mode)) {
       char target[4096];
       auto n = ::readlinkat(root_fd_, path.c_str(), target, sizeof target);
       if (n <= 0) return {};  // gone meanwhile
-      file.entry.link_target.assign(target, static_cast<std::size_t>(n));
+      entry.link_target.assign(target, static_cast<std::size_t>(n));
     } else {
       return refuse(base::Code::invalid, path,
                     fmt::format("{}; a snapshot holds files, folders and symbolic links", kind_name(child.mode)));
     }
-    file.entry.path = std::move(path);
-    found_.push_back(std::move(file));
+    entry.path = std::move(path);
+    found_.entries.push_back(std::move(entry));
+    found_.stamps.push_back(child.stamp);
     return {};
   }
 
@@ -190,14 +204,12 @@ class Walk {
   const SourceLimits& limits_;
   const char* ignore_name_ = ".amlignore";
   IgnoreRules rules_;
-  std::vector<FoundFile> found_;
+  FoundFiles found_;
   bool alone_ = false;  // already one of several threads
 };
 
 }  // namespace
 
-base::Result<std::vector<FoundFile>> walk_source(int root_fd, const SourceLimits& limits) {
-  return Walk(root_fd, limits).run();
-}
+base::Result<FoundFiles> walk_source(int root_fd, const SourceLimits& limits) { return Walk(root_fd, limits).run(); }
 
 }  // namespace lathe::cas

@@ -10,9 +10,10 @@
 
 namespace lathe::cas {
 
-struct FoundFile {
-  TreeEntry entry;  // a file's digest is not set yet
-  FileStamp stamp;
+// Side by side, as a Snapshot keeps them.
+struct FoundFiles {
+  std::vector<TreeEntry> entries;  // a file's digest is not set yet
+  std::vector<FileStamp> stamps;
 };
 
 struct SourceLimits {
@@ -21,6 +22,6 @@ struct SourceLimits {
 };
 
 // Sorted as a Tree is. Entries that vanish while the walk goes on are left out.
-base::Result<std::vector<FoundFile>> walk_source(int root_fd, const SourceLimits& limits);
+base::Result<FoundFiles> walk_source(int root_fd, const SourceLimits& limits);
 
 }  // namespace lathe::cas

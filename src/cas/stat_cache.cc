@@ -7,14 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cas/blob_file.h"
 #include "sys/file_system.h"
 
 namespace lathe::cas {
 namespace {
 
-constexpr std::string_view kMagic = "lathe-snapshot-cache 1\n";
+constexpr std::string_view kMagic = "lathe-snapshot-cache 2\n";
 constexpr std::size_t kDigestBytes = 32;
+constexpr std::size_t kTreeBytes = kDigestBytes + 8 + kDigestBytes;
 constexpr std::size_t kFixedBytes = 2 + 4 * 8 + kDigestBytes;  // path length, stamp, digest
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
@@ -42,40 +42,57 @@ StatCache StatCache::load(const std::filesystem::path& path) {
   StatCache cache;
   sys::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat st{};
-  if (!file || ::fstat(file.fd(), &st) != 0 || !S_ISREG(st.st_mode)) return cache;
-  cache.bytes_.reserve(static_cast<std::size_t>(st.st_size));
-  auto whole = read_pieces(file.fd(), static_cast<std::uint64_t>(st.st_size),
-                           [&](std::string_view piece) { cache.bytes_ += piece; });
-  if (!whole || !cache.parse()) return {};
+  if (!file || ::fstat(file.fd(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
+  // Read, not mapped: a home folder may be on a network, where a file that goes away would end us.
+  const auto size = static_cast<std::size_t>(st.st_size);
+  cache.bytes_ = std::make_unique_for_overwrite<char[]>(size);
+  for (std::size_t got = 0; got < size;) {
+    ssize_t n = ::pread(file.fd(), cache.bytes_.get() + got, size - got, static_cast<off_t>(got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return {};
+    got += static_cast<std::size_t>(n);
+  }
+  if (!cache.parse({cache.bytes_.get(), size})) return {};
   return cache;
 }
 
-bool StatCache::parse() {
-  std::string_view rest = bytes_;
-  if (!rest.starts_with(kMagic) || rest.size() < kMagic.size() + kDigestBytes) return false;
+bool StatCache::parse(std::string_view rest) {
+  if (!rest.starts_with(kMagic) || rest.size() < kMagic.size() + kTreeBytes + kDigestBytes) return false;
   auto check = rest.substr(rest.size() - kDigestBytes);
   rest.remove_suffix(kDigestBytes);
   if (std::memcmp(base::sha256(rest).bytes.data(), check.data(), kDigestBytes) != 0) return false;
   rest.remove_prefix(kMagic.size());
-  files_.reserve(rest.size() / (kFixedBytes + 16));
-  while (!rest.empty()) {
+  tree_.manifest.bytes = take<decltype(tree_.manifest.bytes)>(rest);
+  tree_.manifest_size = take<std::uint64_t>(rest);
+  tree_.links.bytes = take<decltype(tree_.links.bytes)>(rest);
+  entries_ = rest;
+  for (; !rest.empty(); ++count_) {
     if (rest.size() < kFixedBytes) return false;
-    CachedFile file;
-    auto length = take<std::uint16_t>(rest);
-    file.stamp.size = take<std::uint64_t>(rest);
-    file.stamp.inode = take<std::uint64_t>(rest);
-    file.stamp.modified_ns = take<std::int64_t>(rest);
-    file.stamp.changed_ns = take<std::int64_t>(rest);
-    file.digest.bytes = take<decltype(file.digest.bytes)>(rest);
-    if (rest.size() < length) return false;
-    file.path = rest.substr(0, length);
-    rest.remove_prefix(length);
-    files_.push_back(file);
+    auto whole = kFixedBytes + take<std::uint16_t>(rest) - sizeof(std::uint16_t);
+    if (rest.size() < whole) return false;
+    rest.remove_prefix(whole);
   }
   return true;
 }
 
-StatCacheWriter::StatCacheWriter() : bytes_(kMagic) {}
+void StatCache::Cursor::advance() {
+  at_end_ = rest_.empty();
+  if (at_end_) return;
+  auto length = take<std::uint16_t>(rest_);
+  file_.stamp.size = take<std::uint64_t>(rest_);
+  file_.stamp.inode = take<std::uint64_t>(rest_);
+  file_.stamp.modified_ns = take<std::int64_t>(rest_);
+  file_.stamp.changed_ns = take<std::int64_t>(rest_);
+  file_.digest.bytes = take<decltype(file_.digest.bytes)>(rest_);
+  file_.path = rest_.substr(0, length);
+  rest_.remove_prefix(length);
+}
+
+StatCacheWriter::StatCacheWriter(const CachedTree& tree) : bytes_(kMagic) {
+  append(bytes_, tree.manifest.bytes);
+  append(bytes_, tree.manifest_size);
+  append(bytes_, tree.links.bytes);
+}
 
 void StatCacheWriter::add(std::string_view path, const FileStamp& stamp, const base::Digest& digest) {
   append(bytes_, static_cast<std::uint16_t>(path.size()));

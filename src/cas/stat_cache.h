@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/digest.h"
 
@@ -29,25 +29,48 @@ struct CachedFile {
   base::Digest digest;
 };
 
+// The tree that the cache was written for. With the same files and the same links the manifest is the same: it need not
+// be made again.
+struct CachedTree {
+  base::Digest manifest;
+  std::uint64_t manifest_size = 0;
+  base::Digest links;  // of the symbolic links, which have no entries
+};
+
 class StatCache {
  public:
   StatCache() = default;
   // An absent, foreign or damaged file gives an empty cache.
   static StatCache load(const std::filesystem::path& path);
 
-  std::size_t size() const { return files_.size(); }
-  const CachedFile& operator[](std::size_t i) const { return files_[i]; }
+  std::size_t size() const { return count_; }
+  const CachedTree& tree() const { return tree_; }
+
+  // Reads the entries from first to last; the cache must outlive it.
+  class Cursor {
+   public:
+    explicit Cursor(const StatCache& cache) : rest_(cache.entries_) { advance(); }
+    const CachedFile* get() const { return at_end_ ? nullptr : &file_; }
+    void advance();
+
+   private:
+    std::string_view rest_;
+    CachedFile file_;
+    bool at_end_ = false;
+  };
 
  private:
-  bool parse();
-  std::string bytes_;
-  std::vector<CachedFile> files_;
+  bool parse(std::string_view bytes);
+  std::unique_ptr<char[]> bytes_;
+  std::string_view entries_;
+  std::size_t count_ = 0;
+  CachedTree tree_;
 };
 
 // Collects entries in the order of their paths and replaces the file at once.
 class StatCacheWriter {
  public:
-  StatCacheWriter();
+  explicit StatCacheWriter(const CachedTree& tree);
   void add(std::string_view path, const FileStamp& stamp, const base::Digest& digest);
   base::Result<void> save(const std::filesystem::path& path);
 
