@@ -158,11 +158,19 @@ base::Result<ChunkIndex> DiskStore::chunk_index(const base::Digest& digest) {
   LATHE_TRY_VOID(read_pieces(blob.fd(), blob.size(), [&](std::string_view bytes) { hasher.update(bytes); }));
   auto index = hasher.finish();
   if (index.blob_size < ChunkIndex::kLargeBlob) return index;
+  if (auto kept = keep_chunk_index(index, path); !kept)  // on a full disk it is simply made again next time
+    base::log::warn("chunk-index-not-kept", {{"digest", digest.hex()}, {"error", kept.error().text()}});
+  return index;
+}
+
+// Not synced: what a power cut tears, its checksum tells.
+base::Result<void> DiskStore::keep_chunk_index(const ChunkIndex& index, const std::string& path) {
   auto temporary = temporary_path();
   LATHE_TRY(auto file, files_.create(temporary, 0444));
-  LATHE_TRY_VOID(files_.write(file, index.encode(), 0));
-  LATHE_TRY_VOID(files_.rename(temporary, path));
-  return index;
+  auto written = files_.write(file, index.encode(), 0);
+  if (written) written = files_.rename(temporary, path);
+  if (!written) (void)files_.remove(temporary);
+  return written;
 }
 
 base::Result<bool> DiskStore::remove_if_unleased(const base::Digest& digest, base::UtcTime expired_before) {

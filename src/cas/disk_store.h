@@ -72,6 +72,7 @@ class DiskStore final : public BlobStore {
   bool find_and_renew(const base::Digest& digest, std::uint64_t& size);
   base::Result<void> verify_open(const base::Digest& digest, int fd, std::uint64_t size);
   void move_aside(const base::Digest& digest);
+  base::Result<void> keep_chunk_index(const ChunkIndex& index, const std::string& path);
   std::mutex& lease_lock(const base::Digest& digest) { return lease_locks_[digest.bytes[0] % lease_locks_.size()]; }
 
   const StoreLayout layout_;

@@ -203,6 +203,21 @@ TEST_F(DiskStoreTest, TheChunkIndexOfALargeBlobIsKeptBesideItAndFindsTheGoodPref
   EXPECT_EQ(store_->chunk_index(digest).value(), index) << "a damaged index is made anew";
 }
 
+TEST_F(DiskStoreTest, AnIndexThatCannotBeKeptIsStillTold) {
+  Folder folder;
+  sys::FaultyFileSystem files(folder.path());
+  auto store = DiskStore::open(folder.path(), files).value();
+  auto batch = store->begin_batch();
+  auto digest = batch->put(std::string(ChunkIndex::kLargeBlob, 'x')).value().digest;
+  ASSERT_TRUE(batch->commit());
+  for (std::size_t call : {1, 2, 3}) {
+    files.fail_call(call, ENOSPC);
+    EXPECT_EQ(store->chunk_index(digest).value().chunks.size(), 8u);
+    EXPECT_FALSE(std::filesystem::exists(store->layout().chunks(digest)));
+    EXPECT_TRUE(std::filesystem::is_empty(store->layout().temporary()));
+  }
+}
+
 // The kernel's file system, but its first sync waits until the test opens the gate.
 class GatedFiles final : public sys::FileSystem {
  public:

@@ -182,6 +182,22 @@ Task<Response> get_blob(Services& services, Request& request) {
   co_return response;
 }
 
+// Made when first asked for and not at the commit: few blobs are ever read by the chunk, and a commit must not pay for
+// it.
+Task<Response> get_chunks(Services& services, Request& request) {
+  allow_query(request, {});
+  auto digest = path_digest(request);
+  auto& core = services.core;
+  auto index = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.chunk_index(digest)); });
+  json::array chunks;
+  chunks.reserve(index.chunks.size());
+  for (const auto& chunk : index.chunks) chunks.push_back(json::string(chunk.hex()));
+  co_return json_response({{"digest", digest.hex()},
+                           {"size", index.blob_size},
+                           {"chunk_bytes", cas::ChunkIndex::kChunkBytes},
+                           {"chunks", std::move(chunks)}});
+}
+
 Task<Response> get_tree(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
@@ -225,6 +241,8 @@ void add_blob_routes(net::Router& router, Services& services) {
   router.add({"PUT", "/api/v1/blobs/{digest}", "putBlob", Permission::write_or_own_run, endpoint(services, put_blob),
               kNoLimit});
   router.add({"GET", "/api/v1/blobs/{digest}", "getBlob", Permission::read_or_own_run, endpoint(services, get_blob)});
+  router.add({"GET", "/api/v1/blobs/{digest}/chunks", "getBlobChunks", Permission::read_or_own_run,
+              endpoint(services, get_chunks)});
   router.add({"GET", "/api/v1/trees/{digest}", "getTree", Permission::read_or_own_run, endpoint(services, get_tree)});
   router.add({"GET", "/api/v1/trees/{digest}/pack", "getTreePack", Permission::read_or_own_run,
               endpoint(services, get_tree_pack)});

@@ -201,6 +201,49 @@ def test_too_many_digests_at_once_are_refused(client):
     assert len(missing(client, *[digest(b"absent %d" % i) for i in range(10_000)])["missing"]) == 10_000
 
 
+CHUNK = 8 << 20
+
+
+def fetch_chunk(client, index, number):
+    last = min((number + 1) * CHUNK, index["size"]) - 1
+    asked = {"Range": f"bytes={number * CHUNK}-{last}"}
+    return client.request("GET", f"/api/v1/blobs/{index['digest']}", headers=asked).expect(206).body
+
+
+def test_a_chunk_in_the_middle_is_fetched_and_checked_alone(make_server):
+    server = make_server().start()
+    client, data = server.client(), secrets.token_bytes((64 << 20) + 5)
+    put(client, data, 0, len(data)).expect(201)
+    index = client.get(f"/api/v1/blobs/{digest(data)}/chunks").expect(200).json()
+    assert (index["digest"], index["size"], index["chunk_bytes"]) == (digest(data), len(data), CHUNK)
+    assert index["chunks"] == [digest(data[at : at + CHUNK]) for at in range(0, len(data), CHUNK)]
+    assert fetch_chunk(client, index, 3) == data[3 * CHUNK : 4 * CHUNK]
+    assert digest(fetch_chunk(client, index, 8)) == index["chunks"][8]
+    file = server.state / "store" / "blobs" / digest(data)[:2] / digest(data)[2:]
+    assert file.with_name(file.name + ".chunks").exists()
+
+    # A disk that lies behind the server's back: same size, same times, one bit of another value.
+    before = file.stat()
+    os.chmod(file, 0o600)
+    with file.open("r+b") as blob:
+        blob.seek(3 * CHUNK + 1000)
+        blob.write(bytes([data[3 * CHUNK + 1000] ^ 1]))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert digest(fetch_chunk(client, index, 3)) != index["chunks"][3]
+    assert digest(fetch_chunk(client, index, 4)) == index["chunks"][4]
+
+
+def test_small_and_absent_blobs_have_no_side_file(server, client):
+    for data in (b"", b"small"):
+        client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
+        index = client.get(f"/api/v1/blobs/{digest(data)}/chunks").expect(200).json()
+        assert index["size"] == len(data) and index["chunks"] == ([digest(data)] if data else [])
+        file = server.state / "store" / "blobs" / digest(data)[:2] / (digest(data)[2:] + ".chunks")
+        assert not file.exists()
+    client.get(f"/api/v1/blobs/{digest(b'absent')}/chunks").expect(404)
+    client.get("/api/v1/blobs/nonsense/chunks").expect(400)
+
+
 def make_folder(path, files=300, size=20_000):
     contents = {f"part{i % 3}/{i}.bin": secrets.token_bytes(size) for i in range(files)}
     for name, data in contents.items():
