@@ -103,11 +103,24 @@ std::string address_of(const ServerFile& server) {
   return usable ? "unix://" + server.socket : server.url;
 }
 
+// A tunnel's end is on loopback but leads elsewhere: only its user can know.
+base::Result<net::Packing> read_packing(const Surroundings& surroundings) {
+  auto found = surroundings.variables.find("LATHE_COMPRESS");
+  if (found == surroundings.variables.end() || found->second.empty() || found->second == "auto")
+    return net::Packing::automatic;
+  if (found->second == "always") return net::Packing::always;
+  if (found->second == "never") return net::Packing::never;
+  return base::fail(
+      base::Error(base::Code::invalid, fmt::format("LATHE_COMPRESS is '{}'", base::printable(found->second, 40)))
+          .hint("auto, always or never"));
+}
+
 }  // namespace
 
 Surroundings real_surroundings() {
   Surroundings out;
-  for (const char* name : {"LATHE_STATE", "LATHE_SERVER", "LATHE_TOKEN_FILE", "XDG_STATE_HOME", "HOME", "PATH"})
+  for (const char* name :
+       {"LATHE_STATE", "LATHE_SERVER", "LATHE_TOKEN_FILE", "LATHE_COMPRESS", "XDG_STATE_HOME", "HOME", "PATH"})
     if (const char* value = std::getenv(name)) out.variables[name] = value;
   std::error_code ignored;
   out.folder = fs::current_path(ignored);
@@ -160,6 +173,7 @@ base::Result<Settings> make_settings(const Arguments& arguments, const Surroundi
   if (server) out.server = *server;
   out.token_file = token_file ? surroundings.folder / *token_file : out.state / "token";
   if (out.config) out.workspace = out.config->workspace;
+  LATHE_TRY(out.packing, read_packing(surroundings));
   if (auto workspace = arguments.find("workspace")) out.workspace = *workspace;
   return out;
 }
@@ -187,6 +201,7 @@ base::Result<net::ClientConfig> locate_server(const Settings& settings) {
   }
   LATHE_TRY_VOID(check_private(config.url));
   LATHE_TRY(config.token, read_token(settings.token_file));
+  config.packing = settings.packing;
   return config;
 }
 

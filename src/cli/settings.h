@@ -1,6 +1,6 @@
 // Settings: where the state folder, the server, the token and the workspace are. Found, in this order: what was typed,
-// the environment (LATHE_STATE, LATHE_SERVER, LATHE_TOKEN_FILE), the workspace's config.json in this folder or a
-// parent, the user's own state folder. Plain values; nothing is opened before it is needed.
+// the environment (LATHE_STATE, LATHE_SERVER, LATHE_TOKEN_FILE, LATHE_COMPRESS), the workspace's config.json in this
+// folder or a parent, the user's own state folder. Plain values; nothing is opened before it is needed.
 #pragma once
 
 #include <filesystem>
@@ -41,6 +41,7 @@ struct Settings {
   std::string workspace = "default";
   std::optional<WorkspaceConfig> config;
   bool json = false;  // -o json
+  net::Packing packing = net::Packing::automatic;
 };
 base::Result<Settings> make_settings(const Arguments& arguments, const Surroundings& surroundings);
 

@@ -85,6 +85,16 @@ TEST_F(SettingsTest, AServerOfThisMachineIsFoundAfterItMovedToAnotherPort) {
   EXPECT_EQ(config->token, kToken);
 }
 
+TEST_F(SettingsTest, WhetherBodiesArePackedCanBeSaid) {
+  EXPECT_EQ(settings().packing, net::Packing::automatic);
+  EXPECT_EQ(settings({}, {{"LATHE_COMPRESS", "auto"}}).packing, net::Packing::automatic);
+  EXPECT_EQ(settings({}, {{"LATHE_COMPRESS", "always"}}).packing, net::Packing::always);
+  EXPECT_EQ(settings({}, {{"LATHE_COMPRESS", "never"}}).packing, net::Packing::never);
+  auto arguments = parse(std::vector<const char*>{"run", "list"}, catalogue());
+  const Surroundings typo{{{"HOME", "/h"}, {"LATHE_COMPRESS", "alwyas"}}, root / "project"};
+  EXPECT_THAT(make_settings(arguments.value(), typo).error().hint(), HasSubstr("always"));
+}
+
 TEST_F(SettingsTest, TheUnixSocketIsPreferredWhereItCanBeUsed) {
   write("state/token", kToken + "\n");
   write("state/api.sock", "");

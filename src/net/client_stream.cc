@@ -62,6 +62,11 @@ std::string Url::host_field() const {
   return host.contains(':') ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
+bool Url::is_on_this_machine() const {
+  return !socket_path.empty() || host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") ||
+         host == "::1";
+}
+
 ClientStream::~ClientStream() {
   if (fd_ >= 0) ::close(fd_);
 }

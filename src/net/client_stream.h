@@ -20,6 +20,8 @@ struct Url {
 
   static base::Result<Url> parse(const std::string& text);
   std::string host_field() const;
+  // A Unix socket or an address of loopback.
+  bool is_on_this_machine() const;
 };
 
 class ClientStream {

@@ -82,6 +82,7 @@ struct Response {
   int status = 200;
   Headers headers;
   std::variant<std::string, FileBody, StreamBody> body;  // the server closes the file
+  bool may_be_packed = false;  // with zstd, for a client elsewhere that asks for it; not a FileBody
 
   static Response json(std::string text, int status = 200);
   static Response empty(int status = 204);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "net/client_stream.h"
+#include "net/packed_source.h"
 #include "net/response_parser.h"
 
 namespace lathe::net {
@@ -65,7 +66,11 @@ struct HttpClient::Impl {
   SslContext tls;
   std::optional<ClientStream> stream;
   std::array<char, kPiece> buffer;
+  Traffic traffic;
 
+  bool packs() const {
+    return config.packing == Packing::always || (config.packing == Packing::automatic && !url->is_on_this_machine());
+  }
   base::Result<void> connect();
   std::string make_head(std::string_view method, std::string_view target, std::string_view body_fields,
                         const Headers& extra);
@@ -73,10 +78,14 @@ struct HttpClient::Impl {
                                         bool chunked, const Receiver& receiver);
   Attempt<ClientResponse> attempt(std::string_view method, std::string_view start, const BodySource* source,
                                   bool chunked, const Receiver& receiver);
+  base::Result<ClientResponse> upload(std::string_view method, std::string_view target,
+                                      std::optional<std::uint64_t> length, const BodySource& source,
+                                      std::string_view content_type, const Headers& extra, bool packed);
   base::Result<bool> send_source(const BodySource& source, bool chunked);
   Attempt<ClientResponse> receive(bool to_head, const Receiver& receiver);
-  base::Result<void> take(ClientResponse& response, const ResponseParser& parser, std::string_view piece,
-                          const Receiver& receiver);
+  base::Result<void> take(ClientResponse& response, ResponseParser& parser, std::string_view piece,
+                          const Receiver& receiver, std::optional<ZstdDecoder>& decoder);
+  base::Result<bool> write(std::string_view bytes);
 };
 
 base::Result<void> HttpClient::Impl::connect() {
@@ -92,6 +101,7 @@ std::string HttpClient::Impl::make_head(std::string_view method, std::string_vie
                                         const Headers& extra) {
   std::string head = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, target, url->host_field());
   if (!config.token.empty()) head += "authorization: Bearer " + config.token + "\r\n";
+  if (packs()) head += "accept-encoding: zstd\r\n";
   head += body_fields;
   for (const auto& [name, value] : extra) head += name + ": " + value + "\r\n";
   head += "\r\n";
@@ -114,7 +124,7 @@ base::Result<ClientResponse> HttpClient::Impl::exchange(std::string_view method,
 
 Attempt<ClientResponse> HttpClient::Impl::attempt(std::string_view method, std::string_view start,
                                                   const BodySource* source, bool chunked, const Receiver& receiver) {
-  auto sent = stream->write(start, config.io_timeout);
+  auto sent = write(start);
   if (!sent) return std::unexpected(Failure{sent.error()});
   bool complete = *sent;
   bool consumed = false;
@@ -130,6 +140,11 @@ Attempt<ClientResponse> HttpClient::Impl::attempt(std::string_view method, std::
   return response;
 }
 
+base::Result<bool> HttpClient::Impl::write(std::string_view bytes) {
+  traffic.sent += bytes.size();
+  return stream->write(bytes, config.io_timeout);
+}
+
 base::Result<bool> HttpClient::Impl::send_source(const BodySource& source, bool chunked) {
   std::string piece;
   for (;;) {
@@ -140,7 +155,7 @@ base::Result<bool> HttpClient::Impl::send_source(const BodySource& source, bool 
       piece = "0\r\n\r\n";
     else
       piece = fmt::format("{:x}\r\n{}\r\n", count, std::string_view(buffer.data(), count));
-    LATHE_TRY(const bool complete, stream->write(piece, config.io_timeout));
+    LATHE_TRY(const bool complete, write(piece));
     if (!complete || count == 0) return complete;
   }
 }
@@ -148,6 +163,7 @@ base::Result<bool> HttpClient::Impl::send_source(const BodySource& source, bool 
 Attempt<ClientResponse> HttpClient::Impl::receive(bool to_head, const Receiver& receiver) {
   ResponseParser parser(to_head);
   ClientResponse response;
+  std::optional<ZstdDecoder> decoder;
   bool heard = false;
   while (!parser.is_done()) {
     auto count = stream->read(buffer.data(), buffer.size(), receiver.stall);
@@ -157,6 +173,7 @@ Attempt<ClientResponse> HttpClient::Impl::receive(bool to_head, const Receiver& 
       break;
     }
     heard = true;
+    traffic.received += *count;
     for (std::string_view input(buffer.data(), *count); !input.empty();) {
       if (parser.is_done())
         return std::unexpected(Failure{Error(Code::corrupt, "the server sent more than its answer")});
@@ -164,29 +181,40 @@ Attempt<ClientResponse> HttpClient::Impl::receive(bool to_head, const Receiver& 
       const auto used = parser.put(input, piece);
       if (!used) return std::unexpected(Failure{used.error()});
       input.remove_prefix(*used);
-      if (auto taken = take(response, parser, piece, receiver); !taken) return std::unexpected(Failure{taken.error()});
+      if (auto taken = take(response, parser, piece, receiver, decoder); !taken)
+        return std::unexpected(Failure{taken.error()});
     }
   }
+  if (decoder && !decoder->is_complete())
+    return std::unexpected(Failure{Error(Code::corrupt, "the server's zstd body ends in the middle of a frame")});
   response.status = parser.status();
   response.headers = std::move(parser.headers());
   if (!parser.keep_alive()) stream.reset();
   return response;
 }
 
-base::Result<void> HttpClient::Impl::take(ClientResponse& response, const ResponseParser& parser,
-                                          std::string_view piece, const Receiver& receiver) {
+base::Result<void> HttpClient::Impl::take(ClientResponse& response, ResponseParser& parser, std::string_view piece,
+                                          const Receiver& receiver, std::optional<ZstdDecoder>& decoder) {
   if (piece.empty()) return {};
-  if (receiver.sink && parser.status() < 400) return (*receiver.sink)(piece);
-  if (response.body.size() + piece.size() > kCollectLimit)
-    return base::fail(Code::too_large, "the server's answer is too large");
-  response.body += piece;
-  return {};
+  auto keep = [&](std::string_view bytes) -> base::Result<void> {
+    if (receiver.sink && parser.status() < 400) return (*receiver.sink)(bytes);
+    if (response.body.size() + bytes.size() > kCollectLimit)
+      return base::fail(Code::too_large, "the server's answer is too large");
+    response.body += bytes;
+    return {};
+  };
+  const auto encoding = parser.headers().find("content-encoding");
+  if (encoding == parser.headers().end() || encoding->second == "identity") return keep(piece);
+  if (encoding->second != "zstd") return base::fail(Code::corrupt, "the server packs with what nobody asked for");
+  if (!decoder) decoder.emplace();
+  return decoder->put(piece, keep);
 }
 
 HttpClient::HttpClient(ClientConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
 HttpClient::~HttpClient() = default;
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 bool HttpClient::is_local() const { return impl_->url && !impl_->url->socket_path.empty(); }
+HttpClient::Traffic HttpClient::traffic() const { return impl_->traffic; }
 void HttpClient::interrupt() { ::eventfd_write(impl_->wake_fd, 1); }
 
 base::Result<ClientResponse> HttpClient::request(std::string_view method, std::string_view target,
@@ -194,7 +222,9 @@ base::Result<ClientResponse> HttpClient::request(std::string_view method, std::s
                                                  const Headers& extra) {
   if (!impl_->url) return base::fail(impl_->url.error());
   std::string fields;
-  if (!body.empty()) fields = fmt::format("content-type: {}\r\n", content_type);
+  const auto packed = impl_->packs() && !extra.contains("content-encoding") ? pack_text(body) : std::nullopt;
+  if (packed) body = *packed, fields = "content-encoding: zstd\r\n";
+  if (!body.empty()) fields += fmt::format("content-type: {}\r\n", content_type);
   if (!body.empty() || (method != "GET" && method != "HEAD"))
     fields += fmt::format("content-length: {}\r\n", body.size());
   const auto start = impl_->make_head(method, target, fields, extra).append(body);
@@ -205,10 +235,24 @@ base::Result<ClientResponse> HttpClient::upload(std::string_view method, std::st
                                                 std::optional<std::uint64_t> length, const BodySource& source,
                                                 std::string_view content_type, const Headers& extra) {
   if (!impl_->url) return base::fail(impl_->url.error());
-  const auto framing = length ? fmt::format("content-length: {}\r\n", *length) : "transfer-encoding: chunked\r\n";
-  const auto start =
-      impl_->make_head(method, target, fmt::format("content-type: {}\r\n{}", content_type, framing), extra);
-  return impl_->exchange(method, start, &source, !length, {nullptr, impl_->config.io_timeout});
+  if (impl_->packs() && !extra.contains("content-encoding")) {
+    PackedSource packed(source);
+    LATHE_TRY(const bool pays, packed.probe());
+    return impl_->upload(
+        method, target, pays ? std::nullopt : length,
+        [&](char* buffer, std::size_t size) { return packed.read(buffer, size); }, content_type, extra, pays);
+  }
+  return impl_->upload(method, target, length, source, content_type, extra, false);
+}
+
+base::Result<ClientResponse> HttpClient::Impl::upload(std::string_view method, std::string_view target,
+                                                      std::optional<std::uint64_t> length, const BodySource& source,
+                                                      std::string_view content_type, const Headers& extra,
+                                                      bool packed) {
+  auto framing = length ? fmt::format("content-length: {}\r\n", *length) : "transfer-encoding: chunked\r\n";
+  if (packed) framing += "content-encoding: zstd\r\n";
+  const auto start = make_head(method, target, fmt::format("content-type: {}\r\n{}", content_type, framing), extra);
+  return exchange(method, start, &source, !length, {nullptr, config.io_timeout});
 }
 
 base::Result<ClientResponse> HttpClient::download(std::string_view target, const BodySink& sink, const Headers& extra,

@@ -17,10 +17,15 @@
 
 namespace lathe::net {
 
+// Whether bodies are packed with zstd on the way: by itself where the server is on another machine (over a Unix socket
+// or loopback it would only cost time); `always` is for loopback addresses that lead elsewhere, such as a tunnel.
+enum class Packing { automatic, always, never };
+
 struct ClientConfig {
   std::string url{};      // "unix:///…/api.sock", "http://127.0.0.1:4711", "https://host:port"
   std::string token{};    // sent as Authorization: Bearer; never logged
   std::string ca_file{};  // PEM for https; empty: the system's
+  Packing packing = Packing::automatic;
   base::Duration connect_timeout = std::chrono::seconds(10);
   base::Duration io_timeout = std::chrono::seconds(60);  // no progress for this long is an error
 };
@@ -60,6 +65,11 @@ class HttpClient {
   // is: the next one that waits is broken.
   void interrupt();
   bool is_local() const;  // over a Unix socket
+  // What went over the connection so far, heads and packed bodies as they travelled.
+  struct Traffic {
+    std::uint64_t sent = 0, received = 0;
+  };
+  Traffic traffic() const;
 
  private:
   struct Impl;

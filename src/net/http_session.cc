@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "net/packed_writer.h"
 #include "net/zstd_body.h"
 #include "rt/clock.h"
 
@@ -367,6 +368,7 @@ Framing HttpSession::framing_of(const Response& response) {
 }
 
 rt::Task<void> HttpSession::send(const Request& request, Response& response) {
+  if (parser_->head().http11) pack_response(request, response);
   const auto* file = std::get_if<FileBody>(&response.body);
   OwnedFile owned(file ? file->fd : -1);
   // Without chunks the end of the body is the end of the connection.

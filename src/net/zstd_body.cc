@@ -2,13 +2,14 @@
 
 #include <zstd.h>
 
+#include "net/zstd_stream.h"
+
 namespace lathe::net {
 namespace {
 
 using base::Code;
 using base::Error;
 
-constexpr int kWindowLog = 23;
 constexpr std::size_t kPiece = 64 * 1024;
 
 }  // namespace
@@ -23,7 +24,7 @@ struct ZstdBody::Stream {
 
 ZstdBody::ZstdBody(BodyReader& compressed, std::uint64_t limit)
     : compressed_(compressed), left_(limit), stream_(std::make_unique<Stream>()) {
-  ZSTD_DCtx_setParameter(stream_->context, ZSTD_d_windowLogMax, kWindowLog);
+  ZSTD_DCtx_setParameter(stream_->context, ZSTD_d_windowLogMax, kZstdWindowLog);
 }
 ZstdBody::~ZstdBody() = default;
 

@@ -204,6 +204,7 @@ Task<Response> get_tree(Services& services, Request& request) {
   auto digest = path_digest(request);
   Response response;
   response.headers["content-type"] = "application/octet-stream";
+  response.may_be_packed = true;
   response.body = co_await core.files.run(core.home, [&] {
     auto bytes = base::value_or_throw(core.store.read(digest, kMaxTreeBytes));
     base::value_or_throw(cas::decode_tree(bytes));  // only a tree may be read as one
@@ -220,6 +221,7 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
       distinct_blobs(tree), [&core](const cas::BlobInfo& info) { return core.store.open(info.digest); });
   Response response;
   response.headers["content-type"] = "application/octet-stream";
+  response.may_be_packed = true;
   response.body = net::StreamBody([&core, encoder](net::BodyWriter& out) -> Task<void> {
     std::string piece(kFeedBytes, '\0');
     for (;;) {

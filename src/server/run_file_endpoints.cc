@@ -89,6 +89,7 @@ Task<Response> get_content(Services& services, Request& request) {
   auto size = co_await services.logs.size(*log);
   auto range = requested_range(request, size);
   describe_range(response, range, size);
+  response.may_be_packed = true;
   response.body =
       net::StreamBody([&services, log = *log, range, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
         co_await services.logs.copy(log, {range.offset, range.length}, false, cancel, out);
@@ -120,6 +121,7 @@ Task<Response> get_log(Services& services, Request& request) {
   response.headers["lathe-log-offset"] = fmt::format("{}", offset);
   response.headers["lathe-log-attempt"] = fmt::format("{}", number);
   if (number == 0) co_return response;
+  response.may_be_packed = true;
   response.body = net::StreamBody([&services, stream = *find_log(run, number, name), offset, follow,
                                    cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
     co_await services.logs.copy(stream, {offset}, follow, cancel, out);

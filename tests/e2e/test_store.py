@@ -354,3 +354,38 @@ def test_what_a_killed_client_staged_is_removed(make_server):
     server.restart()
     assert list(staging.iterdir()) == []
     os.close(holder)
+
+
+ZSTD = {"Accept-Encoding": "zstd"}
+ZSTD_MAGIC = bytes.fromhex("28b52ffd")
+
+
+@pytest.mark.parametrize("compress", ["always", "never"])
+def test_a_folder_arrives_the_same_packed_or_not(make_server, tmp_path, compress):
+    server = make_server().start().prepare()
+    contents = {f"{i}.txt": b"".join(b"line %d of file %d\n" % (n, i) for n in range(5000)) for i in range(20)}
+    contents["noise.bin"] = secrets.token_bytes(70 << 20)  # large: sent alone, in its own request
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    environment = server.environment | {"LATHE_COMPRESS": compress}
+    put = server.cli_json("--server", server.discovery()["url"], "store", "put", tmp_path, env=environment)
+    assert read_back(server.client(), put["snapshot"]) == {digest(data): data for data in contents.values()}
+
+
+def test_logs_trees_and_packs_are_packed_for_those_who_ask_over_tcp(server, client, tmp_path):
+    (tmp_path / "train.py").write_text("for i in range(5000): print('epoch', i, 'of many')\n" + "# a comment\n" * 1000)
+    for number in range(30):
+        (tmp_path / f"module_with_a_long_name_{number}.py").write_text("pass\n")
+    run = server.submit_folder(tmp_path)
+    tree = client.wait(run, "Completed")["snapshot"]
+    for path in (client.path("runs", run, "logs"), f"/api/v1/trees/{tree}", f"/api/v1/trees/{tree}/pack"):
+        whole = client.get(path).expect(200)
+        assert "content-encoding" not in whole.headers
+        packed = client.over_tcp().request("GET", path, headers=ZSTD).expect(200)
+        assert packed.headers["content-encoding"] == "zstd" and packed.body.startswith(ZSTD_MAGIC), path
+        assert len(packed.body) < 0.9 * len(whole.body), path
+        near = client.request("GET", path, headers=ZSTD).expect(200)
+        assert "content-encoding" not in near.headers and near.body == whole.body
+    environment = server.environment | {"LATHE_COMPRESS": "always"}
+    shown = server.cli("--server", server.discovery()["url"], "run", "logs", run, env=environment)
+    assert shown.stdout == client.log(run).decode()
