@@ -287,6 +287,35 @@ TEST_F(Abuse, ConnectionsOverTheLimitAreToldSo) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
 }
 
+TEST(ConnectionLimit, FollowsTheDescriptorsThatThisProcessMayOpen) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  auto with = [&](rlim_t descriptors) {
+    rlimit lowered{descriptors, before.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+    const int limit = connection_limit();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    return limit;
+  };
+  EXPECT_EQ(with(256), 16);
+  EXPECT_EQ(with(1024), 256) << "both doors and what else needs descriptors fit together";
+  if (before.rlim_max >= 10'000) EXPECT_EQ(with(10'000), 4096);
+}
+
+TEST_F(Abuse, AFullUnixSocketIsNoReasonToRefuseTcp) {
+  server.stop();
+  server.limits.connections = 1;
+  ASSERT_TRUE(server.start());
+  HttpClient holder({.url = server.unix_url()});
+  ASSERT_TRUE(holder.request("GET", "/ok"));  // and it keeps its connection
+  auto second = HttpClient({.url = server.unix_url()}).request("GET", "/ok");
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(second->status, 503);
+  auto by_tcp = HttpClient({.url = server.url()}).request("GET", "/ok");
+  ASSERT_TRUE(by_tcp) << by_tcp.error().text();
+  EXPECT_EQ(by_tcp->status, 200);
+}
+
 TEST_F(Abuse, ManyIdleConnectionsCauseNoWakeUps) {
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 200; ++i) {

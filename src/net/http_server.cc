@@ -101,6 +101,7 @@ struct HttpServer::Impl {
   bool accept_one(Listener& listener);
   rt::Task<void> serve(Listener& listener, Peer peer, int fd);
   rt::Task<void> cut_off_after(base::Duration drain, rt::CancelToken all_done);
+  void for_each_session(const std::function<void(HttpSession&)>& visit);
 };
 
 HttpServer::HttpServer(rt::Loop& loop, const Router& router, Authenticator authenticate,
@@ -194,8 +195,19 @@ rt::Task<void> HttpServer::Impl::serve(Listener& listener, Peer peer, int fd) {
 
 rt::Task<void> HttpServer::Impl::cut_off_after(base::Duration drain, rt::CancelToken all_done) {
   co_await context.loop.sleep(drain, all_done);
+  for_each_session([](HttpSession& session) { session.cut_off(); });
+}
+
+// Ending one session may end others, or begin one.
+void HttpServer::Impl::for_each_session(const std::function<void(HttpSession&)>& visit) {
   for (auto* session : std::vector<HttpSession*>(sessions.begin(), sessions.end()))
-    if (sessions.contains(session)) session->cut_off();
+    if (sessions.contains(session)) visit(*session);
+}
+
+void HttpServer::end_requests_of(const std::function<bool(const Principal&)>& is_meant) {
+  impl_->for_each_session([&](HttpSession& session) {
+    if (session.principal() && is_meant(*session.principal())) session.end_request();
+  });
 }
 
 rt::Task<void> HttpServer::stop(base::Duration drain) {

@@ -61,6 +61,9 @@ class HttpServer {
   // Refuses a non-loopback host without TLS (Error invalid, with a hint). Binds; serving starts at once.
   base::Result<void> listen(const ListenConfig& config);
   std::uint16_t port() const;
+  // For a credential that counts no more: what these callers stream or send is cut off, what a handler works on is
+  // cancelled and may still answer. Their next request has to pass the gate anew.
+  void end_requests_of(const std::function<bool(const Principal&)>& is_meant);
   // No new connections; requests in work finish within `drain`, then are cancelled.
   rt::Task<void> stop(base::Duration drain);
 

@@ -397,6 +397,77 @@ TEST(HttpServer, AClientThatLeavesAnIdleStreamCancelsIt) {
   EXPECT_EQ(ended.get(), base::Code::cancelled);
 }
 
+// One connection of each kind for one credential, whose credential then ends.
+TEST(HttpServer, ACredentialThatEndsTakesItsStreamsAndUploadsWithItAndNobodyElses) {
+  TestServer server;
+  std::promise<void> reading;
+  server.get(
+      "/stream",
+      [&](Request& request) -> rt::Task<Response> {
+        Response response;
+        response.body = StreamBody([&](BodyWriter& writer) -> rt::Task<void> {
+          co_await writer.write("hello");
+          co_await server.loop.sleep(1h, request.cancel);
+        });
+        co_return response;
+      },
+      Permission::read);
+  server.router.add({"POST", "/take", "take", Permission::read, [&](Request& request) -> rt::Task<Response> {
+                       co_await request.body->read();
+                       reading.set_value();
+                       co_return Response::json(co_await request.text());
+                     }});
+  ASSERT_TRUE(server.start());
+  auto ask = [](RawClient& client, std::string_view line, std::string_view who) {
+    client.send(fmt::format("{} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n", line, client.host, who));
+  };
+  RawClient stream(server.port()), upload(server.port()), other(server.port());
+  ask(stream, "GET /stream", "viewer");
+  stream.send("\r\n");
+  stream.read_until("hello");
+  ask(other, "GET /stream", "admin");
+  other.send("\r\n");
+  other.read_until("hello");
+  ask(upload, "POST /take", "viewer");
+  upload.send("Content-Length: 100\r\n\r\npart");
+  ASSERT_EQ(reading.get_future().wait_for(kPatience), std::future_status::ready);
+
+  server.end_requests_of(Role::viewer);
+  EXPECT_EQ(stream.read_to_end().find("0\r\n\r\n"), std::string::npos) << "it must not look complete";
+  EXPECT_EQ(upload.read_to_end(), "");
+  // The other one lives: its end comes only with the server's.
+  auto alive = HttpClient({.url = server.url(), .token = "admin"}).request("GET", "/stream2");
+  ASSERT_TRUE(alive);
+  EXPECT_EQ(alive->status, 404);
+  EXPECT_TRUE(other.send(" "));
+  other.close();
+}
+
+TEST(HttpServer, ACancelledHandlerOfAnEndedCredentialMayStillAnswerAndThenTheConnectionEnds) {
+  TestServer server;
+  std::promise<void> begun;
+  server.get(
+      "/work",
+      [&](Request& request) -> rt::Task<Response> {
+        begun.set_value();
+        try {
+          co_await server.loop.sleep(1h, request.cancel);
+        } catch (const base::Error&) {
+          // it may have changed something already, and says so
+        }
+        co_return Response::json("\"done\"");
+      },
+      Permission::read);
+  ASSERT_TRUE(server.start());
+  RawClient client(server.port());
+  client.send("GET /work HTTP/1.1\r\nHost: " + client.host + "\r\nAuthorization: Bearer viewer\r\n\r\n");
+  ASSERT_EQ(begun.get_future().wait_for(kPatience), std::future_status::ready);
+  server.end_requests_of(Role::viewer);
+  auto answer = client.read_to_end();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
+  EXPECT_TRUE(answer.ends_with("\"done\"")) << answer;
+}
+
 TEST(HttpServer, StopLetsRequestsFinishWithinTheDrain) {
   std::promise<void> started;
   rt::CancelSource go;

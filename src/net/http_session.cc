@@ -166,6 +166,12 @@ void HttpSession::cut_off() {
   connection_.socket().close();
 }
 
+void HttpSession::end_request() {
+  if (answering_ || !parser_->is_done()) return cut_off();
+  keep_alive_ = false;
+  cancel_.cancel();
+}
+
 // ---- input ----
 
 rt::Task<void> HttpSession::receive(bool want_large) {
@@ -251,12 +257,14 @@ rt::Task<bool> HttpSession::serve_one() {
   }
   const auto started = rt::system_clock().steady();
   in_request_ = true;
+  asking_ = {};
   cancel_ = {};
   request.cancel = cancel_.token();
   if (!response) response = co_await answer(request, route);
   keep_alive_ = keep_alive_ && parser_->head().keep_alive && !context_.stopping && discard_received_body();
+  answering_ = true;
   co_await send(request, *response);
-  in_request_ = streaming_ = false;
+  in_request_ = answering_ = streaming_ = false;
   connection_.socket().set_deadline(context_.limits.keep_alive_timeout);
   if (context_.on_finished)
     context_.on_finished(
@@ -300,7 +308,7 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
   request.params = std::move(match.params);
   // Who has no credential learns nothing, not even which paths exist.
   if (!match.route || match.route->permission != Permission::open) {
-    request.principal = co_await context_.authenticate(request);
+    request.principal = asking_ = co_await context_.authenticate(request);
     if (request.principal.role == Role::none)
       throw Error(Code::unauthorized, "a token is needed").hint("send it as Authorization: Bearer TOKEN");
   }

@@ -44,6 +44,10 @@ class HttpSession {
   void finish_soon();
   // Cancels the request in work and cuts the connection off.
   void cut_off();
+  // Cuts off what is being sent or received; a handler that has its whole request is cancelled and may answer.
+  void end_request();
+  // Who asks, while a request is in work.
+  const Principal* principal() const { return in_request_ ? &asking_ : nullptr; }
 
  private:
   class Body;
@@ -75,9 +79,11 @@ class HttpSession {
   std::optional<RequestParser> parser_;
   rt::Scope reader_;  // at most one coroutine: watch()
   rt::CancelSource cancel_;
+  Principal asking_;         // of the request in work, once it is known
   bool ended_ = false;       // the client sends no more
   bool idle_ = true;         // no byte of a request has come
   bool in_request_ = false;  // a handler or its answer is in work
+  bool answering_ = false;   // the answer is being sent
   bool streaming_ = false;   // a body of unknown length is being sent
   bool keep_alive_ = true;
 };

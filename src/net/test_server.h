@@ -88,6 +88,10 @@ class TestServer {
     return std::chrono::steady_clock::now() - before;
   }
 
+  void end_requests_of(Role role) {
+    loop.post([this, role] { server_->end_requests_of([role](const Principal& who) { return who.role == role; }); });
+  }
+
   std::uint16_t port() const { return server_->port(); }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }
   std::string unix_url() const { return "unix://" + config.unix_socket.string(); }
