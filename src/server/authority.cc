@@ -180,6 +180,7 @@ Task<void> Authority::revoke(std::int64_t id, Caller caller) {
   });
   ++revocations_;
   std::erase_if(users_, [id](const auto& entry) { return entry.second.principal.token_id == id; });
+  if (on_revoked_) on_revoked_(id);
 }
 
 std::string Authority::attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const {

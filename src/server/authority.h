@@ -6,6 +6,7 @@
 // Home thread only. The tokens themselves are never kept, only their SHA-256.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -32,6 +33,8 @@ class Authority {
 
   // Makes the token of the state folder's file the admin's.
   rt::Task<void> register_admin(const std::string& admin_token);
+  // Told of each user's token that was revoked, after the fact is on disk: what it still has open must end.
+  void on_revoked(std::function<void(std::int64_t token_id)> listener) { on_revoked_ = std::move(listener); }
   // For net::HttpServer.
   rt::Task<net::Principal> authenticate(const net::Request& request);
 
@@ -61,6 +64,7 @@ class Authority {
 
   Core& core_;
   std::uint64_t revocations_ = 0;  // a look-up that a revocation overtook is made again
+  std::function<void(std::int64_t)> on_revoked_;
   std::string attempt_key_;
   std::unordered_map<base::Digest, UserToken> users_;
   std::unordered_map<base::Digest, net::Principal> attempts_;

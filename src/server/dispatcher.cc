@@ -347,7 +347,9 @@ void Dispatcher::attempt_over(const Changed& changed) {
 }
 
 void Dispatcher::compute_changed(const model::ComputeTarget& target) {
+  const sched::ComputeId id{target.workspace, target.name};
   auto fitted = fit(target);
+  unfit_.erase(id);
   if (!fitted) {
     base::log::error("a compute target no longer fits this machine",
                      {{"compute", target.name}, {"why", fitted.error().text()}});
@@ -355,16 +357,18 @@ void Dispatcher::compute_changed(const model::ComputeTarget& target) {
     auto without_nodes = sched::make_compute(target, {});
     without_nodes.min_nodes = without_nodes.max_nodes = 0;
     state_.put_compute(without_nodes);
-    notes_[{target.workspace, target.name}] = {fitted.error().text()};
+    notes_.erase(id);
+    unfit_.emplace(id, std::move(fitted).error());
     return;
   }
   state_.put_compute(sched::make_compute(target, fitted->size));
-  notes_[{target.workspace, target.name}] = fitted->notes;
+  notes_[id] = fitted->notes;
   nudge();
 }
 
 void Dispatcher::compute_removed(const std::string& workspace, const std::string& name) {
   notes_.erase({workspace, name});
+  unfit_.erase({workspace, name});
   base::value_or_throw(state_.remove_compute({workspace, name}));
 }
 
@@ -381,6 +385,8 @@ sched::Counts Dispatcher::counts(const model::ComputeTarget& target) const {
 std::vector<std::string> Dispatcher::check_can_run(const std::string& workspace, const model::RunSpec& spec) const {
   auto found = state_.find_compute({workspace, spec.compute});
   if (!found) throw no_such_compute(workspace, spec.compute);
+  if (auto unfit = unfit_.find({workspace, spec.compute}); unfit != unfit_.end())
+    throw Error(unfit->second).field("compute");
   base::value_or_throw(sched::can_ever_run(spec, found->compute, core_.provider.capacity()));
   auto notes = notes_.find({workspace, spec.compute});
   return notes == notes_.end() ? std::vector<std::string>{} : notes->second;
@@ -393,6 +399,10 @@ bool Dispatcher::is_waiting(const RunRecord& run) const {
 
 std::optional<wire::Waiting> Dispatcher::explain(const RunRecord& run) const {
   if (run.state != model::RunState::queued) return std::nullopt;
+  if (auto unfit = unfit_.find({run.workspace, run.spec.compute}); unfit != unfit_.end())
+    return wire::Waiting{
+        fmt::format("compute '{}' does not fit this machine: {}", run.spec.compute, unfit->second.message()),
+        "when the compute target or the machine is changed"};
   auto why = sched::explain(state_, run.sequence);
   if (!why) return wire::Waiting{"its nodes are ready", "its runner has started"};
   return wire::Waiting{why->reason, why->would_start_when};

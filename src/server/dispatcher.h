@@ -87,6 +87,7 @@ class Dispatcher {
   std::string runner_url_;
   sched::State state_;
   std::map<sched::ComputeId, std::vector<std::string>> notes_;  // what the site changed about each target
+  std::map<sched::ComputeId, base::Error> unfit_;               // targets that this machine can no longer give, and why
   rt::Notifier wake_;
 };
 

@@ -126,3 +126,57 @@ def test_all_nodes_of_a_run_start_or_none(sized, tmp_path):
         assert sized.log(pair, name=f"azureml-logs/70_driver_log_{node}.txt").decode().strip() == pair
     sized.wait(small, "Completed")
     sized.delete(sized.path("computes", "gang")).expect(204)
+
+
+def test_runs_of_a_target_that_no_longer_fits_wait_with_the_reason_and_block_nobody(make_server, tmp_path):
+    """The machine has shrunk between two starts of the server, and the site does not cut sizes."""
+    gate = tmp_path / "gate"
+    exact = machine(size="exact")
+    exact["providers"]["local"]["machine"] = {"cores": 4, "memory_gb": 16, "gpus": []}
+    server = make_server(config=exact).start()
+    client = server.client()
+    make(client, "large", vm_size="STANDARD_D2_V2", max_nodes=1).expect(201)
+    make(client, "small", vm_size="STANDARD_D1_V2", max_nodes=1).expect(201)
+    runs = [client.submit(UNTIL_GATE.format(gate=gate), compute="large") for _ in range(2)]
+    client.wait(runs[0], "Running")
+    server.stop()
+    exact["providers"]["local"]["machine"] = {"cores": 1, "memory_gb": 3.5, "gpus": []}
+    server.write_config(exact)
+    server.start()
+    waiting = client.run(runs[1])
+    assert waiting["status"] == "Queued"
+    assert "large" in waiting["waiting"]["reason"] and "fit" in waiting["waiting"]["reason"], waiting["waiting"]
+    assert waiting["waiting"]["would_start_when"]
+    refused = client.submit_answer("true", compute="large").expect(400).json()
+    assert refused["field"] == "compute" and refused["hint"]
+    gate.touch()
+    client.wait(runs[0], "Completed")  # what ran already is not touched
+    client.wait(client.submit("true", compute="small"), "Completed")
+    assert client.status(runs[1]) == "Queued"
+    client.cancel(runs[1]).expect(200)
+    client.wait(runs[1], "Canceled")
+    # Back to the old size, the target is as it was.
+    server.stop()
+    exact["providers"]["local"]["machine"] = {"cores": 4, "memory_gb": 16, "gpus": []}
+    server.write_config(exact)
+    server.start()
+    client.wait(client.submit("true", compute="large"), "Completed")
+
+
+def test_a_run_wider_than_its_target_has_become_waits_with_the_reason_and_blocks_nobody(sized, tmp_path):
+    gate = tmp_path / "gate"
+    make(sized, "narrows", vm_size="machine", max_nodes=2).expect(201)
+    first = sized.submit(UNTIL_GATE.format(gate=gate), compute="narrows")
+    sized.wait(first, "Running")
+    pair = sized.submit("true", compute="narrows", node_count=2)
+    make(sized, "narrows", vm_size="machine", max_nodes=1).expect(200)
+    waiting = sized.run(pair)["waiting"]
+    assert "2 nodes" in waiting["reason"] and "max_nodes" in waiting["would_start_when"], waiting
+    behind = sized.submit("true", compute="narrows")
+    gate.touch()
+    for run in (first, behind):
+        sized.wait(run, "Completed")
+    assert sized.status(pair) == "Queued"
+    make(sized, "narrows", vm_size="machine", max_nodes=2).expect(200)
+    sized.wait(pair, "Completed")
+    sized.delete(sized.path("computes", "narrows")).expect(204)

@@ -1,13 +1,18 @@
 """Every route with every kind of credential; the expectation is each operation's x-permission in the contract."""
 
+import http.client
 import json
+import secrets
 import sqlite3
+import threading
 
 import pytest
 
 from harness import contract
+from harness.blobs import digest
 from harness.cases import check_each
 from harness.client import make_submit, new_id
+from harness.wait import wait_for
 
 ROLES = ["viewer", "contributor", "operator", "admin"]
 NOBODY = ["none", "garbage", "wrong", "expired", "revoked"]
@@ -188,6 +193,82 @@ def test_tokens_are_listed_without_their_secret_and_revoked_at_once(holder):
     client.delete(f"/api/v1/tokens/{made['id']}").expect(204)
     viewer.get("/api/v1/server").expect(401)
     assert client.delete(f"/api/v1/tokens/{made['id']}").status in (204, 404, 409)
+
+
+def revocable(client, role="contributor"):
+    """A new token's client, and what revokes it."""
+    made = client.post("/api/v1/tokens", {"name": new_id("t"), "role": role}).expect(201).json()
+    return client.with_token(made["token"]), lambda: client.delete(f"/api/v1/tokens/{made['id']}").expect(204)
+
+
+def test_an_open_stream_ends_with_its_token(holder):
+    client = holder.client
+    spy, revoke = revocable(client, "viewer")
+    attempt = holder.submit()
+    attempt.claim().expect(200)
+    attempt.append(b"line\n", 0).expect(200)
+    log = client.path("runs", attempt.run, "logs")
+    with (
+        spy.open("GET", client.path("events"), timeout=20) as events,
+        spy.open("GET", log, {"follow": "true"}, timeout=20) as followed,
+        client.open("GET", log, {"follow": "true"}, timeout=20) as own,
+    ):
+        assert events.readline() == b": lathe events\n"
+        assert followed.read1(100) == own.read1(100) == b"line\n"
+        revoke()
+        with pytest.raises(http.client.IncompleteRead):
+            events.read()
+        with pytest.raises(http.client.IncompleteRead):
+            followed.read()
+        attempt.append(b"more\n", 5).expect(200)
+        assert own.read1(100) == b"more\n", "the stream of another token ended too"
+
+
+def test_an_upload_under_way_ends_with_its_token(holder):
+    spy, revoke = revocable(holder.client)
+    data = secrets.token_bytes(1 << 20)
+    connection = spy.connect(20)
+    connection.putrequest("PUT", f"/api/v1/blobs/{digest(data)}?offset=0&size={len(data)}")
+    for name, value in {"Authorization": f"Bearer {spy.token}", "Content-Length": len(data)}.items():
+        connection.putheader(name, str(value))
+    connection.endheaders()
+    connection.send(data[: 1 << 19])
+    partial = holder.server.state / "store"
+    wait_for(lambda: any(digest(data) in str(file) for file in partial.rglob("*")), 20, "the first half")
+    revoke()
+    with pytest.raises((OSError, http.client.HTTPException)):
+        connection.send(data[1 << 19 :])
+        connection.getresponse()
+    holder.client.get(f"/api/v1/blobs/{digest(data)}").expect(404)
+    connection.close()
+
+
+def test_a_token_that_revokes_itself_is_told_so(holder):
+    made = holder.client.post("/api/v1/tokens", {"name": new_id("t"), "role": "admin"}).expect(201).json()
+    itself = holder.client.with_token(made["token"])
+    itself.delete(f"/api/v1/tokens/{made['id']}").expect(204)
+    itself.get("/api/v1/server").expect(401)
+
+
+def test_no_request_that_begins_after_a_revocation_gets_in(holder):
+    """Many clients use a token for the first time just while it is revoked: look-ups of its row are under way then."""
+    for _ in range(30):
+        spy, revoke = revocable(holder.client, "viewer")
+        revoked, late = threading.Event(), []
+
+        def knock():
+            while not revoked.is_set():
+                spy.get("/api/v1/server").expect(200, 401)
+            late.append(spy.get("/api/v1/server").status)
+
+        clients = [threading.Thread(target=knock) for _ in range(4)]
+        for thread in clients:
+            thread.start()
+        revoke()
+        revoked.set()
+        for thread in clients:
+            thread.join()
+        assert late == [401] * 4
 
 
 def test_the_admin_token_cannot_be_revoked(holder):

@@ -73,6 +73,12 @@ def runners_of(state):
     return [pid for pid in with_argument(state) if b"runner" in arguments(pid)]
 
 
+def runner_of(state, task):
+    """The runner of one task ("RUN.ATTEMPT.NODE"), not its guardian, which looks the same but leads no session."""
+    found = (pid for pid in with_argument(f"{state}/work/{task}") if os.getsid(pid) == pid)
+    return next(found, None)
+
+
 def kill(pid, number=signal.SIGKILL):
     try:
         os.kill(pid, number)

@@ -1,0 +1,71 @@
+"""A run on several nodes ends as a whole: one node that fails takes the others with it, also one that does not listen."""
+
+import os
+import signal
+
+import pytest
+
+from harness import processes
+from harness.server import Server
+from harness.wait import wait_for
+
+# A node knows itself by its task's folder, RUN.ATTEMPT.NODE.
+FIRST_FAILS = "case $PWD in *.0/*) {first};; *) {other};; esac"
+
+
+@pytest.fixture(scope="module")
+def pair(binary):
+    """A server with room for two nodes."""
+    config = {"providers": {"local": {"machine": {"cores": 4, "memory_gb": 4, "gpus": []}, "enforce_memory": False}}}
+    with Server(config=config) as server:
+        yield server
+
+
+def submit(client, first, other, mark, **fields):
+    line = FIRST_FAILS.format(first=first, other=other)
+    environment = {"variables": {"E2E_MARK": mark}}
+    return client.submit(line, compute="pool", node_count=2, environment=environment, **fields)
+
+
+def test_the_failure_of_one_node_stops_the_others(pair, mark, tmp_path):
+    client, gate = pair.client(), tmp_path / "gate"
+    run = submit(client, f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7", "echo up; sleep 600", mark)
+    wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
+    wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt"), 20, "the other node")
+    gate.touch()
+    done = client.wait(run, "Failed", deadline=60)
+    assert done["error"]["code"] == "script-failed" and "7" in done["error"]["message"], done["error"]
+    assert not processes.with_environment("E2E_MARK", mark)
+
+
+def test_a_node_that_ends_well_leaves_the_others_their_time(pair, mark):
+    client = pair.client()
+    run = submit(client, "exit 0", "sleep 1; echo late", mark)
+    client.wait(run, "Completed", deadline=60)
+    assert client.log(run, name="azureml-logs/70_driver_log_1.txt") == b"late\n"
+
+
+def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, tmp_path):
+    client, gate = pair.client(), tmp_path / "gate"
+    stubborn = "trap '' TERM; echo up; while :; do sleep 0.1; done"
+    run = submit(client, f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7", stubborn, mark, grace_seconds=1)
+    wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
+    wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt"), 20, "the other node")
+    gate.touch()
+    assert client.wait(run, "Failed", deadline=60)["error"]["code"] == "script-failed"
+
+
+def test_a_runner_that_does_not_listen_is_killed_by_the_server(pair, mark, tmp_path):
+    """Stopped by a signal: it neither hears the server nor dies of anything but SIGKILL."""
+    client, gate = pair.client(), tmp_path / "gate"
+    first = f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7"
+    run = submit(client, first, "echo up; sleep 600", mark, grace_seconds=0)
+    wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
+    wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt"), 20, "the other node")
+    deaf = processes.runner_of(pair.state, f"{client.run(run)['sequence']}.1.1")
+    os.kill(deaf, signal.SIGSTOP)
+    gate.touch()
+    done = client.wait(run, "Failed", deadline=90)
+    assert done["error"]["code"] == "script-failed" and "7" in done["error"]["message"], done["error"]
+    wait_for(lambda: not processes.is_alive(deaf), 20, "the end of the deaf runner")
+    wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 20, "the end of its processes")
