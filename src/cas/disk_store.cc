@@ -21,6 +21,8 @@ namespace {
 // said to be here stays long enough to be named.
 constexpr std::int64_t kRenewAfterSeconds = 600;
 
+constexpr std::uint64_t kQuicklyHashed = 8u << 20;  // some milliseconds
+
 std::unexpected<base::Error> no_blob(const base::Digest& digest) {
   return base::fail(base::Code::not_found, "there is no blob {}", digest.hex());
 }
@@ -100,8 +102,15 @@ base::Result<BlobFile> DiskStore::open(const base::Digest& digest) {
   return file;
 }
 
-base::Result<void> DiskStore::verify_open(const base::Digest& digest, int fd, std::uint64_t size) {
-  LATHE_TRY(auto found, hash_file(fd, size));
+bool DiskStore::opens_quickly(const base::Digest& digest) {
+  struct stat st{};
+  if (::stat(layout_.blob(digest).c_str(), &st) != 0) return true;  // it is not there: that is told at once
+  auto identity = FileIdentity::of(st);
+  return identity.size <= kQuicklyHashed || verified_.contains(digest, identity);
+}
+
+base::Result<void> DiskStore::verify_open(const base::Digest& digest, int fd, std::uint64_t size, const GoOn& go_on) {
+  LATHE_TRY(auto found, hash_file(fd, size, [&] { return !hashing_stopped_ && (!go_on || go_on()); }));
   if (found == digest) return {};
   move_aside(digest);
   return base::fail(base::Error(base::Code::corrupt, fmt::format("the blob {} is damaged on disk", digest.hex()))
@@ -136,14 +145,14 @@ base::Result<std::string> DiskStore::read(const base::Digest& digest, std::uint6
   return bytes;
 }
 
-base::Result<std::uint64_t> DiskStore::verify(const base::Digest& digest) {
+base::Result<std::uint64_t> DiskStore::verify(const base::Digest& digest, const GoOn& go_on) {
   int fd = ::open(layout_.blob(digest).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return no_blob(digest);
   BlobFile file(fd, 0);
   struct stat st{};
   if (::fstat(fd, &st) != 0) return base::fail(base::errno_error(errno, "cannot look at a blob"));
   auto size = static_cast<std::uint64_t>(st.st_size);
-  LATHE_TRY_VOID(verify_open(digest, fd, size));
+  LATHE_TRY_VOID(verify_open(digest, fd, size, go_on));
   return size;
 }
 

@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "base/time.h"
+#include "cas/blob_file.h"
 #include "cas/blob_store.h"
 #include "cas/chunk_index.h"
 #include "cas/committer.h"
@@ -46,8 +47,14 @@ class DiskStore final : public BlobStore {
   // The chunk digests of a large blob; made and kept beside it when first asked for. Smaller blobs have one chunk.
   base::Result<ChunkIndex> chunk_index(const base::Digest& digest);
 
-  // Hashes the blob now, whatever was verified before; Error(corrupt) after moving it aside.
-  base::Result<std::uint64_t> verify(const base::Digest& digest);
+  // Whether open() answers without hashing a large file first.
+  bool opens_quickly(const base::Digest& digest);
+  // Hashing for open() and verify() ends with Error(cancelled) from now on: the process is about to end.
+  void stop_hashing() { hashing_stopped_ = true; }
+
+  // Hashes the blob now, whatever was verified before; Error(corrupt) after moving it aside, Error(cancelled) when
+  // `go_on` said no.
+  base::Result<std::uint64_t> verify(const base::Digest& digest, const GoOn& go_on = {});
   // Removes the blob unless its lease was renewed at or after `expired_before`; whether it did. For the collector.
   base::Result<bool> remove_if_unleased(const base::Digest& digest, base::UtcTime expired_before);
 
@@ -70,7 +77,7 @@ class DiskStore final : public BlobStore {
   DiskStore(std::string root, sys::FileSystem& files);
   base::Result<void> prepare_folders();
   bool find_and_renew(const base::Digest& digest, std::uint64_t& size);
-  base::Result<void> verify_open(const base::Digest& digest, int fd, std::uint64_t size);
+  base::Result<void> verify_open(const base::Digest& digest, int fd, std::uint64_t size, const GoOn& go_on = {});
   void move_aside(const base::Digest& digest);
   base::Result<void> keep_chunk_index(const ChunkIndex& index, const std::string& path);
   std::mutex& lease_lock(const base::Digest& digest) { return lease_locks_[digest.bytes[0] % lease_locks_.size()]; }
@@ -83,6 +90,7 @@ class DiskStore final : public BlobStore {
   std::array<std::mutex, 64> lease_locks_;
   std::atomic<std::uint64_t> next_temporary_ = 0;
   std::atomic<std::uint64_t> removals_ = 0;
+  std::atomic<bool> hashing_stopped_ = false;
 };
 
 }  // namespace lathe::cas

@@ -183,6 +183,29 @@ TEST_F(DiskStoreTest, VerifyListsExactlyTheDamagedBlobs) {
   EXPECT_TRUE(verify_store(*store_).value().damaged.empty());
 }
 
+TEST_F(DiskStoreTest, VerifyingStopsInTheMiddleOfALargeBlobAndAccusesNone) {
+  auto digest = put_one(*store_, std::string(4 << 20, 'v'));
+  int asked = 0;
+  auto report = verify_store(*store_, [&] { return ++asked < 4; });
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), base::Code::cancelled);
+  EXPECT_EQ(asked, 4) << "not read to its end";
+  EXPECT_TRUE(store_->find(digest));
+}
+
+TEST_F(DiskStoreTest, AProcessThatEndsHashesNothingMore) {
+  auto digest = put_one(*store_, std::string(9 << 20, 'v'));
+  store_ = DiskStore::open(folder_.path()).value();
+  EXPECT_FALSE(store_->opens_quickly(digest));
+  store_->stop_hashing();
+  auto opened = store_->open(digest);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), base::Code::cancelled);
+  store_ = DiskStore::open(folder_.path()).value();
+  ASSERT_TRUE(store_->open(digest));
+  EXPECT_TRUE(store_->opens_quickly(digest)) << "once is enough";
+}
+
 TEST_F(DiskStoreTest, TheChunkIndexOfALargeBlobIsKeptBesideItAndFindsTheGoodPrefix) {
   std::string large(ChunkIndex::kLargeBlob + 5, 'c');
   large[20 << 20] = 'x';

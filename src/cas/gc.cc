@@ -24,9 +24,14 @@ base::Result<sys::File> lock_gc(const StoreLayout& layout, int operation, std::s
                         .hint("try again when it is over"));
 }
 
+base::Result<void> check_wanted(const GcOptions& options) {
+  if (!options.go_on || options.go_on()) return {};
+  return base::fail(base::Code::cancelled, "the collection was stopped");
+}
+
 // What is reachable. A manifest met several times is expanded once; its entries count once for each file that names
 // them.
-base::Result<void> mark(DiskStore& store, const RootVisitor& roots, GcReport& report) {
+base::Result<void> mark(DiskStore& store, const RootVisitor& roots, const GcOptions& options, GcReport& report) {
   std::vector<base::Digest> trees;
   std::unordered_map<base::Digest, bool> expanded;
   LATHE_TRY_VOID(roots([&](const Reference& reference) {
@@ -34,6 +39,7 @@ base::Result<void> mark(DiskStore& store, const RootVisitor& roots, GcReport& re
     if (reference.is_tree && expanded.try_emplace(reference.digest, true).second) trees.push_back(reference.digest);
   }));
   for (const auto& digest : trees) {
+    LATHE_TRY_VOID(check_wanted(options));
     auto bytes = store.read(digest, kMaxManifest);
     if (!bytes && bytes.error().code() == base::Code::not_found)
       return base::fail(
@@ -49,9 +55,10 @@ base::Result<void> mark(DiskStore& store, const RootVisitor& roots, GcReport& re
   return {};
 }
 
-base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, bool dry_run, GcReport& report) {
+base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, const GcOptions& options, GcReport& report) {
   std::uint64_t seen = 0;
   LATHE_TRY_VOID(store.for_each_blob([&](const StoredBlob& blob) -> base::Result<void> {
+    LATHE_TRY_VOID(check_wanted(options));
     ++report.blobs;
     report.bytes += blob.info.size;
     if (report.references.contains(blob.info.digest)) {
@@ -61,7 +68,7 @@ base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, bool dr
       return {};
     }
     bool expired = blob.leased_at < expired_before;
-    if (expired && !dry_run) {
+    if (expired && !options.dry_run) {
       LATHE_TRY(expired, store.remove_if_unleased(blob.info.digest, expired_before));
     }
     ++(expired ? report.removed_blobs : report.leased_blobs);
@@ -96,8 +103,8 @@ base::Result<GcReport> collect_garbage(DiskStore& store, const RootVisitor& root
   LATHE_TRY(auto lock, lock_gc(store.layout(), LOCK_EX, "a backup or another collection"));
   GcReport report;
   base::UtcTime expired_before{options.now.micros - std::chrono::microseconds(options.lease).count()};
-  LATHE_TRY_VOID(mark(store, roots, report));
-  LATHE_TRY_VOID(sweep(store, expired_before, options.dry_run, report));
+  LATHE_TRY_VOID(mark(store, roots, options, report));
+  LATHE_TRY_VOID(sweep(store, expired_before, options, report));
   LATHE_TRY_VOID(sweep_partials(store, expired_before, options.dry_run, report));
   if (!options.dry_run) LATHE_TRY_VOID(remove_staging(store.layout(), Staging::abandoned));
   return report;

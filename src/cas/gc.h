@@ -24,6 +24,7 @@ struct GcOptions {
   base::UtcTime now;
   std::chrono::seconds lease = std::chrono::hours(24);  // an hour or more
   bool dry_run = false;
+  GoOn go_on{};  // asked for each manifest and blob; false ends it with Error(cancelled)
 };
 
 struct GcReport {

@@ -45,6 +45,18 @@ class GcTest : public ::testing::Test {
   bool exists(const base::Digest& digest) const { return std::filesystem::exists(store_->layout().blob(digest)); }
 };
 
+TEST_F(GcTest, StopsWhenNobodyWantsItAnyMore) {
+  auto loose = put_old("loose"), other = put_old("other");
+  int asked = 0;
+  GcOptions options{.now = now(), .go_on = [&] { return ++asked < 2; }};
+  auto none = [](const auto&) -> base::Result<void> { return {}; };
+  auto report = collect_garbage(*store_, none, options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), base::Code::cancelled);
+  EXPECT_EQ(exists(loose) + exists(other), 1) << "what it did so far stays done";
+  EXPECT_TRUE(collect()) << "its lock is free again";
+}
+
 TEST_F(GcTest, RemovesOnlyWhatNobodyReachesAndNobodyLeases) {
   auto file = put_old("file"), loose = put_old("loose"), young = put_new("young"), named = put_old("named");
   Tree tree{{{.path = "f", .digest = file, .size = 4, .executable = false, .link_target = {}},

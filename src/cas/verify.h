@@ -10,8 +10,7 @@ struct VerifyReport {
   std::vector<base::Digest> damaged;
 };
 
-// `progress` is called after each blob; false stops early with Error(cancelled).
-base::Result<VerifyReport> verify_store(DiskStore& store,
-                                        const std::function<bool(const VerifyReport&)>& progress = {});
+// `go_on` is asked again and again, also within a large blob; false ends it with Error(cancelled).
+base::Result<VerifyReport> verify_store(DiskStore& store, const GoOn& go_on = {});
 
 }  // namespace lathe::cas

@@ -50,9 +50,11 @@ struct AuthorityTest : ::testing::Test {
   compute::LocalProvider provider{{"/bin/true", folder / "work", {}, {}}, home, files};
   SiteConfig site;
   Metrics metrics;
+  StoreWork store_work{home, files, *store};
   Reserve reserve{state, home, files, scope};
   rt::Notifier events{home};
-  Core core{home, files, scope, rt::system_clock(), *database, *store, provider, site, metrics, reserve, events};
+  Core core{home,    files,   scope, rt::system_clock(), *database, *store, store_work, provider, site,
+            metrics, reserve, events};
   Authority authority{core};
 
   void TearDown() override {

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kMaxDigestsAsked = 10'000;
 constexpr std::size_t kFeedBytes = 1u << 20;
+constexpr std::uint64_t kLargeBlob = 8u << 20;
 constexpr std::uint64_t kNoLimit = UINT64_MAX;  // streamed to disk; the disk is the limit
 
 Digest path_digest(const Request& request) {
@@ -162,7 +163,7 @@ Task<Response> put_blob(Services& services, Request& request) {
   co_await core.files.run(core.home, [&] { base::value_or_throw(upload->checkpoint()); });
   if (broken) std::rethrow_exception(broken);
   if (!upload->is_complete()) co_return json_response({{"offset", upload->length()}}, 202);
-  auto info = co_await core.files.run(core.home, [&] { return base::value_or_throw(upload->complete()); });
+  auto info = co_await core.store_work.run([&] { return base::value_or_throw(upload->complete()); });  // hashes it
   services.budget.count(info.size);
   co_return json_response({{"digest", info.digest.hex()}, {"size", info.size}}, 201);
 }
@@ -171,7 +172,7 @@ Task<Response> get_blob(Services& services, Request& request) {
   allow_query(request, {});
   auto digest = path_digest(request);
   auto& core = services.core;
-  auto blob = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.open(digest)); });
+  auto blob = co_await core.store_work.open_blob(digest);
   auto range = requested_range(request, blob.size());
   Response response;
   describe_range(response, range, blob.size());
@@ -216,9 +217,11 @@ Task<Response> get_tree(Services& services, Request& request) {
 Task<Response> get_tree_pack(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
-  auto tree = co_await read_tree(core, path_digest(request));
+  auto blobs = distinct_blobs(co_await read_tree(core, path_digest(request)));
+  for (const auto& blob : blobs)
+    if (blob.size > kLargeBlob) co_await core.store_work.open_blob(blob.digest);  // hashed there, not while packing
   auto encoder = std::make_shared<cas::PackEncoder>(
-      distinct_blobs(tree), [&core](const cas::BlobInfo& info) { return core.store.open(info.digest); });
+      std::move(blobs), [&core](const cas::BlobInfo& info) { return core.store.open(info.digest); });
   Response response;
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;

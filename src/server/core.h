@@ -16,6 +16,7 @@
 #include "server/metrics.h"
 #include "server/reserve.h"
 #include "server/site_config.h"
+#include "server/store_work.h"
 
 namespace lathe::server {
 
@@ -26,6 +27,7 @@ struct Core {
   const rt::Clock& clock;
   db::Database& database;
   cas::DiskStore& store;
+  StoreWork& store_work;
   compute::Provider& provider;
   const SiteConfig& site;
   Metrics& metrics;

@@ -15,7 +15,7 @@ constexpr base::Duration kPause = std::chrono::minutes(1);
 }
 
 Task<void> DiskBudget::measure() {
-  auto stats = co_await core_.files.run(core_.home, [&] { return base::value_or_throw(core_.store.stats()); });
+  auto stats = co_await core_.store_work.run([&] { return base::value_or_throw(core_.store.stats()); });
   used_ = stats.bytes + stats.partial_bytes + stats.staged_bytes;
   core_.metrics.set("lathe_store_bytes", static_cast<double>(stats.bytes));
 }

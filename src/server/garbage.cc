@@ -4,7 +4,7 @@
 
 namespace lathe::server {
 
-rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted) {
+rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted, rt::CancelToken cancel) {
   auto references = co_await core.database.read([](db::Connection& connection) {
     std::vector<cas::Reference> found;
     db::artifacts::visit_references(
@@ -19,8 +19,10 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collect
     for (const auto& reference : references) visit(reference);
     return {};
   };
-  auto report = co_await core.files.run(
-      core.home, [&] { return base::value_or_throw(cas::collect_garbage(core.store, roots, options)); });
+  auto report = co_await core.store_work.run_alone("a collection", cancel, [&](const StoreWork::GoOn& go_on) {
+    options.go_on = go_on;
+    return base::value_or_throw(cas::collect_garbage(core.store, roots, options));
+  });
   if (!wanted.dry_run) {
     co_await core.database.write([&](db::Connection& connection) {
       audit(connection, caller, options.now, "store.gc", "store",

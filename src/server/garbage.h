@@ -12,6 +12,8 @@ struct Collection {
 };
 
 // Everything the database names is a root. A blob without a root stays until its lease is over.
-rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted);
+// Error(conflict) while another collection is under way; `cancel` ends it early, which loses nothing.
+rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted,
+                                              rt::CancelToken cancel = {});
 
 }  // namespace lathe::server

@@ -73,8 +73,7 @@ Task<Response> get_content(Services& services, Request& request) {
   auto artifact = co_await core.database.read(
       [&](db::Connection& connection) { return db::artifacts::find(connection, run.sequence, path); });
   if (artifact) {
-    auto blob =
-        co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.open(artifact->digest)); });
+    auto blob = co_await core.store_work.open_blob(artifact->digest);
     auto range = requested_range(request, blob.size());
     describe_range(response, range, blob.size());
     response.headers["etag"] = "\"" + artifact->digest.hex() + "\"";

@@ -56,7 +56,9 @@ class Server {
         provider_(local_config(options, state, site_), home, files_),
         events_(home),
         reserve_(state, home, files_, scope_),
-        core_{home, files_, scope_, rt::system_clock(), database, store, provider_, site_, metrics_, reserve_, events_},
+        store_work_(home, files_, store),
+        core_{home,        files_,    scope_, rt::system_clock(), database, store,
+              store_work_, provider_, site_,  metrics_,           reserve_, events_},
         authority_(core_),
         attempts_(home),
         logs_(state.live(), home, files_, store, database),
@@ -98,13 +100,17 @@ class Server {
   // In the reverse order of run(), however far that came.
   Task<void> stop() {
     state_.forget_address();
+    store_work_.stop();  // before the drain: who waits for it would use that up
     co_await http_.stop(kDrain);
     scope_.stop();
     co_await scope_.join();
     home_.stop();
   }
 
-  void stop_files() { files_.stop(); }
+  void stop_files() {
+    store_work_.join();
+    files_.stop();
+  }
   const net::Router& router() const { return router_; }
 
  private:
@@ -173,6 +179,7 @@ class Server {
   Metrics metrics_;
   rt::Notifier events_;
   Reserve reserve_;
+  StoreWork store_work_;
   Core core_;
   Authority authority_;
   LiveAttempts attempts_;

@@ -18,7 +18,7 @@ namespace {
 Task<Response> get_store(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
-  auto stats = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.stats()); });
+  auto stats = co_await core.store_work.run([&] { return base::value_or_throw(core.store.stats()); });
   co_return json_response({{"blobs", stats.blobs},
                            {"bytes", stats.bytes},
                            {"partial_uploads", stats.partial_uploads},
@@ -32,8 +32,8 @@ Task<Response> collect(Services& services, Request& request) {
   wire::Fields fields(body);
   fields.boolean("dry_run", dry_run);
   base::value_or_throw(fields.finish());
-  auto report =
-      co_await collect_store_garbage(services.core, caller_of(request), {services.core.site.blob_lease, dry_run});
+  auto report = co_await collect_store_garbage(services.core, caller_of(request),
+                                               {services.core.site.blob_lease, dry_run}, request.cancel);
   json::array missing;
   for (const auto& digest : report.missing) missing.push_back(json::string(digest.hex()));
   co_return json_response({{"dry_run", dry_run},
@@ -52,7 +52,9 @@ Task<Response> collect(Services& services, Request& request) {
 Task<Response> verify(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
-  auto report = co_await core.files.run(core.home, [&] { return base::value_or_throw(cas::verify_store(core.store)); });
+  auto report = co_await core.store_work.run_alone("a check of the store", request.cancel, [&](const auto& go_on) {
+    return base::value_or_throw(cas::verify_store(core.store, go_on));
+  });
   json::array damaged;
   for (const auto& digest : report.damaged) damaged.push_back(json::string(digest.hex()));
   co_return json_response({{"checked", report.checked}, {"bytes", report.bytes}, {"damaged", std::move(damaged)}});

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from harness.blobs import digest, pack, unpack
+from harness.wait import wait_for
 
 
 def missing(client, *digests):
@@ -18,6 +19,61 @@ def missing(client, *digests):
 
 def put(client, data, offset, size, name=None):
     return client.request("PUT", f"/api/v1/blobs/{name or digest(data)}", query={"offset": offset, "size": size}, body=data)
+
+
+def plant_endless(server):
+    """A sparse file under the name of a blob: hashing it takes longer than any test."""
+    name = secrets.token_hex(32)
+    file = server.state / "store" / "blobs" / name[:2] / name[2:]
+    with file.open("wb") as blob:
+        blob.truncate(1 << 40)
+    return name, file
+
+
+class Asking:
+    """A request whose answer nobody waits for; closing it is the client's going away."""
+
+    def __init__(self, client, method, path):
+        self.connection = client.connect(60)
+        self.connection.request(method, path, headers={"Authorization": f"Bearer {client.token}"})
+
+    def close(self):
+        self.connection.close()
+
+
+def test_long_store_work_is_alone_keeps_nobody_waiting_and_ends_with_its_client(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    name, file = plant_endless(server)
+    asking = [Asking(client, "POST", "/api/v1/store/verify")]
+    wait_for(lambda: reads(server, file), 20, "the check of the large blob")
+    refused = client.post("/api/v1/store/verify").expect(409)
+    assert refused.error() == "conflict" and refused.json()["hint"]
+    client.post("/api/v1/store/gc", {"dry_run": True}).expect(200)
+    # As many first readers as there are threads for files, and then some.
+    asking += [Asking(client, "GET", f"/api/v1/blobs/{name}") for _ in range(4)]
+    wait_for(lambda: reads(server, file) > 1, 20, "a first reader")
+    client.wait(client.submit("mkdir -p outputs; echo x > outputs/x"), "Completed")
+    asking[0].close()
+    file.unlink()
+    wait_for(lambda: client.post("/api/v1/store/verify").status == 200, 20, "the end of the check that nobody wants")
+    # The first readers still hash what they have open; the end of the server does not wait for them.
+    assert server.stop(20) == 0
+
+
+def test_a_stopping_server_breaks_off_its_check(make_server):
+    server = make_server().start().prepare()
+    _, file = plant_endless(server)
+    asking = Asking(server.client(), "POST", "/api/v1/store/verify")
+    wait_for(lambda: reads(server, file), 20, "the check of the large blob")
+    assert server.stop(20) == 0
+    assert asking.connection.getresponse().status == 503
+    assert file.exists(), "a blob that was not read to its end was taken for damaged"
+
+
+def reads(server, file):
+    """How often the server has this file open."""
+    return sum(os.path.realpath(link) == str(file.resolve()) for link in pathlib.Path(f"/proc/{server.pid}/fd").iterdir())
 
 
 def test_a_pack_stores_its_blobs_and_they_are_no_longer_missing(client):
