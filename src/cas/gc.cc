@@ -13,8 +13,6 @@
 namespace lathe::cas {
 namespace {
 
-constexpr std::uint64_t kMaxManifest = std::uint64_t{4} << 30;
-
 base::Result<sys::File> lock_gc(const StoreLayout& layout, int operation, std::string_view held_by) {
   sys::File lock(::open(layout.gc_lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!lock) return base::fail(base::errno_error(errno, "cannot open the collection lock"));
@@ -40,7 +38,7 @@ base::Result<void> mark(DiskStore& store, const RootVisitor& roots, const GcOpti
   }));
   for (const auto& digest : trees) {
     LATHE_TRY_VOID(check_wanted(options));
-    auto bytes = store.read(digest, kMaxManifest);
+    auto bytes = store.read(digest, kMaxTreeBytes);
     if (!bytes && bytes.error().code() == base::Code::not_found)
       return base::fail(
           base::Error(

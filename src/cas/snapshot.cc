@@ -201,6 +201,9 @@ class SnapshotTaker {
     LATHE_TRY_VOID(check_no_file_is_a_folder(tree));
     LATHE_TRY_VOID(check_tree_links(tree));
     snapshot_.manifest_bytes_ = encode_tree(tree);
+    if (snapshot_.manifest_bytes_.size() > kMaxTreeBytes)
+      return base::fail(base::Error(base::Code::too_large, "the paths of this folder are too many and too long")
+                            .hint("leave out what the run does not need with an ignore file"));
     snapshot_.manifest_ = {base::sha256(snapshot_.manifest_bytes_), snapshot_.manifest_bytes_.size()};
     return {};
   }

@@ -17,8 +17,8 @@ struct FoundFiles {
 };
 
 struct SourceLimits {
-  std::size_t entries = 10'000'000;
-  std::size_t depth = 2'000;
+  std::size_t entries = kMaxTreeEntries;
+  std::size_t depth = kMaxPathParts;
 };
 
 // Sorted as a Tree is. Entries that vanish while the walk goes on are left out.

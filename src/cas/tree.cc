@@ -11,7 +11,6 @@ namespace {
 constexpr std::string_view kHeader = "lathe-tree 1\n";
 constexpr std::size_t kMaxPath = 4096;
 constexpr std::size_t kMaxPart = 255;
-constexpr std::size_t kMaxEntries = 10'000'000;
 constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 50;
 
 // A tab separates a link from its target and a newline ends an entry, so both are escaped inside names.
@@ -85,6 +84,15 @@ base::Result<TreeEntry> decode_line(std::string_view line) {
   return base::fail(base::Code::corrupt, "a tree entry of unknown kind '{}'", base::printable(kind));
 }
 
+base::Result<void> check_size(std::string_view bytes) {
+  if (bytes.size() > kMaxTreeBytes)
+    return base::fail(base::Code::too_large, "a tree manifest of {}; at most {}", base::human_bytes(bytes.size()),
+                      base::human_bytes(kMaxTreeBytes));
+  if (static_cast<std::size_t>(std::ranges::count(bytes, '\n')) > kMaxTreeEntries + 1)
+    return base::fail(base::Code::too_large, "a tree manifest has more than {} entries", kMaxTreeEntries);
+  return {};
+}
+
 // Sorted without repeats, and no path is both a file and a folder.
 base::Result<void> check_order(const Tree& tree) {
   for (std::size_t i = 1; i < tree.entries.size(); ++i)
@@ -127,13 +135,13 @@ std::string encode_tree(const Tree& tree) {
 base::Result<Tree> decode_tree(std::string_view bytes) {
   if (!bytes.starts_with(kHeader))
     return base::fail(base::Code::corrupt, "these bytes are not a tree manifest of version 1");
+  LATHE_TRY_VOID(check_size(bytes));
   bytes.remove_prefix(kHeader.size());
   Tree tree;
+  tree.entries.reserve(static_cast<std::size_t>(std::ranges::count(bytes, '\n')));
   while (!bytes.empty()) {
     auto end = bytes.find('\n');
     if (end == std::string_view::npos) return base::fail(base::Code::corrupt, "a tree manifest is cut short");
-    if (tree.entries.size() == kMaxEntries)
-      return base::fail(base::Code::too_large, "a tree manifest has more than {} entries", kMaxEntries);
     LATHE_TRY(auto entry, decode_line(bytes.substr(0, end)));
     LATHE_TRY_VOID(check_tree_path(entry.path));
     tree.entries.push_back(std::move(entry));
@@ -151,6 +159,8 @@ base::Result<void> check_tree_path(std::string_view path) {
   };
   if (path.empty()) return bad("is empty");
   if (path.size() > kMaxPath) return bad(fmt::format("is longer than {} bytes", kMaxPath));
+  if (static_cast<std::size_t>(std::ranges::count(path, '/')) >= kMaxPathParts)
+    return bad(fmt::format("has more than {} parts", kMaxPathParts));
   if (path.find('\0') != std::string_view::npos) return bad("has a NUL byte");
   if (!base::is_valid_utf8(path)) return bad("is not valid UTF-8");
   for (std::size_t start = 0; start <= path.size();) {

@@ -66,6 +66,63 @@ TEST(Tree, LinksThatLeaveAreRefusedHoweverTheyAreWritten) {
   EXPECT_FALSE(refused({link("a", "b"), link("b", "a")})) << "a loop stays inside";
 }
 
+TEST(Tree, AFileThatIsAlsoAFolderIsFoundHoweverManySimilarNamesLieBetween) {
+  auto accepted = [](std::vector<std::string> paths) {
+    Tree tree;
+    std::ranges::sort(paths);
+    for (auto& path : paths) tree.entries.push_back(file(path));
+    return decode_tree(encode_tree(tree)).has_value();
+  };
+  EXPECT_TRUE(accepted({"a", "a!", "a.b", "a.b.c", "aa", "aa.b/c", "b/a", "b/a.x"}));
+  EXPECT_FALSE(accepted({"a", "a!", "a.b", "a.b.c", "a/b"}));
+  EXPECT_FALSE(accepted({"a", "a-", "a--", "a.b", "a/x", "b"}));
+  EXPECT_FALSE(accepted({"d/a", "d/a.", "d/a./x", "d/a/x"}));
+  EXPECT_FALSE(accepted({"a", "a/b/c/d"}));
+  EXPECT_TRUE(accepted({"a.b", "a/b", "a/b.c", "a0"}));
+}
+
+std::string parts(std::size_t count, std::string_view part = "a") {
+  std::string path;
+  for (std::size_t i = 0; i < count; ++i) path.append(i ? "/" : "").append(part);
+  return path;
+}
+
+TEST(Tree, PathsAndTargetsHaveAtMost256Parts) {
+  EXPECT_TRUE(check_tree_path(parts(256)));
+  EXPECT_FALSE(check_tree_path(parts(257)));
+  EXPECT_TRUE(decode_tree(encode_tree({{link("l", parts(256))}})));
+  EXPECT_FALSE(decode_tree(encode_tree({{link("l", parts(257))}})));
+}
+
+TEST(Tree, AManifestPastALimitIsRefusedBeforeItIsTakenApart) {
+  std::string large = "lathe-tree 1\n";
+  large.append(kMaxTreeBytes, 'x');
+  auto refused = decode_tree(large);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), base::Code::too_large);
+
+  std::string many = "lathe-tree 1\n";
+  many.append(kMaxTreeEntries + 1, '\n');  // not even entries
+  refused = decode_tree(many);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), base::Code::too_large);
+}
+
+// Each link leads through the next, and each is long: followed without a bound this takes hours.
+TEST(Tree, LinksThatLeadThroughOneAnotherHaveABoundedCost) {
+  Tree tree;
+  const std::string deep = parts(250, "dddddddddddddd");
+  for (int i = 0; i < 20'000; ++i) {
+    tree.entries.push_back(
+        link(fmt::format("{}/l{:05}", deep, i), i % 40 == 39 ? "end" : fmt::format("x/../l{:05}", i + 1)));
+  }
+  auto followed = decode_tree(encode_tree(tree));
+  ASSERT_FALSE(followed);
+  EXPECT_EQ(followed.error().code(), base::Code::invalid);
+  EXPECT_NE(followed.error().message().find("too far"), std::string::npos) << followed.error().message();
+  EXPECT_FALSE(followed.error().hint().empty());
+}
+
 TEST(TreePath, RefusesWhatSomeConsumerCouldNotUse) {
   for (std::string_view bad : {"", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "../a", "\xff", "a\xc0\xaf"})
     EXPECT_FALSE(check_tree_path(bad)) << bad;

@@ -12,8 +12,6 @@
 namespace lathe::cli {
 namespace {
 
-constexpr std::size_t kMaxManifest = std::size_t{4} << 30;
-
 using Digests = std::unordered_set<base::Digest>;
 
 base::Result<void> read_named(const std::filesystem::path& database, Digests& named, Digests& trees) try {
@@ -36,7 +34,7 @@ base::Result<void> check_references(const std::filesystem::path& state) {
   LATHE_TRY_VOID(read_named(state / "lathe.db", named, trees));
   for (const auto& digest : trees) {
     if (!is_here(digest)) continue;  // counted below
-    LATHE_TRY(auto bytes, read_small_file(layout.blob(digest), kMaxManifest));
+    LATHE_TRY(auto bytes, read_small_file(layout.blob(digest), cas::kMaxTreeBytes));
     LATHE_TRY(auto tree, cas::decode_tree(bytes));
     for (const auto& entry : tree.entries)
       if (entry.link_target.empty()) named.insert(entry.digest);

@@ -207,7 +207,7 @@ Task<Response> get_tree(Services& services, Request& request) {
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;
   response.body = co_await core.files.run(core.home, [&] {
-    auto bytes = base::value_or_throw(core.store.read(digest, kMaxTreeBytes));
+    auto bytes = base::value_or_throw(core.store.read(digest, cas::kMaxTreeBytes));
     base::value_or_throw(cas::decode_tree(bytes));  // only a tree may be read as one
     return bytes;
   });

@@ -18,10 +18,10 @@ constexpr std::size_t kRemembered = 1024;
 // On the pool.
 std::optional<std::string> look_for_gap(cas::DiskStore& store, const base::Digest& digest) {
   if (!store.find(digest)) return "is not in the store";
-  auto bytes = store.read(digest, kMaxTreeBytes);
+  auto bytes = store.read(digest, cas::kMaxTreeBytes);
   if (!bytes) throw std::move(bytes.error()).field("snapshot");
   auto tree = cas::decode_tree(*bytes);
-  if (!tree) return "is not a tree manifest";
+  if (!tree) return fmt::format("is not a tree manifest: {}", tree.error().message());
   for (const auto& blob : distinct_blobs(*tree)) {
     auto size = store.find(blob.digest);
     if (!size) return fmt::format("names the blob {}, which is not in the store", blob.digest.hex());
@@ -34,7 +34,7 @@ std::optional<std::string> look_for_gap(cas::DiskStore& store, const base::Diges
 
 Task<cas::Tree> read_tree(Core& core, base::Digest digest) {
   co_return co_await core.files.run(core.home, [&] {
-    auto bytes = base::value_or_throw(core.store.read(digest, kMaxTreeBytes));
+    auto bytes = base::value_or_throw(core.store.read(digest, cas::kMaxTreeBytes));
     return base::value_or_throw(cas::decode_tree(bytes));
   });
 }

@@ -13,8 +13,6 @@
 
 namespace lathe::server {
 
-inline constexpr std::uint64_t kMaxTreeBytes = 1u << 30;
-
 rt::Task<cas::Tree> read_tree(Core& core, base::Digest digest);
 // Each file's blob once, in the order of the tree.
 std::vector<cas::BlobInfo> distinct_blobs(const cas::Tree& tree);

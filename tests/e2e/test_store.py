@@ -87,6 +87,42 @@ def test_a_pack_stores_its_blobs_and_they_are_no_longer_missing(client):
         assert client.get(f"/api/v1/blobs/{name}").expect(200).body == blob
 
 
+def tree_of(*lines):
+    return b"lathe-tree 1\n" + b"".join(line + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        tree_of(b"l a\t../../etc"),
+        tree_of(b"l " + b"a/" * 300 + b"a\tx"),
+        tree_of(b"l a\t" + b"b/" * 300 + b"b"),
+        tree_of(*(b"l %s/l%05d\t%s" % (b"d" * 200 + b"/" + b"/".join([b"d" * 14] * 240), i, b"x/../l%05d" % (i + 1)) for i in range(20_000))),
+        tree_of(*[b""] * 2_100_000),
+        tree_of(b"f %s 1 a" % (b"0" * 64), b"f %s 1 a/b" % (b"0" * 64)),
+    ],
+    ids=["leaves", "deep", "deep target", "entangled", "millions of lines", "file and folder"],
+)  # fmt: skip
+def test_a_hostile_manifest_is_refused_wherever_it_is_used(client, manifest):
+    client.request("POST", "/api/v1/blobs/pack", body=pack(manifest)).expect(200)
+    name = digest(manifest)
+    for path in (f"/api/v1/trees/{name}", f"/api/v1/trees/{name}/pack"):
+        answer = client.get(path)
+        assert answer.status in (400, 413, 422) and answer.error(), answer.status
+    assert client.post("/api/v1/blobs/missing", {"digests": [], "tree": name}).expect(200).json()["complete"] is False
+    refused = client.submit_answer("true", snapshot=name).expect(400, 413, 422)
+    assert refused.json()["field"] == "snapshot", refused.json()
+
+
+def test_a_manifest_over_the_limit_is_refused_unread(server, client):
+    name = secrets.token_hex(32)
+    with (server.state / "store" / "blobs" / name[:2] / name[2:]).open("wb") as blob:
+        blob.truncate((256 << 20) + 1)
+    assert client.get(f"/api/v1/trees/{name}").expect(413).error() == "too-large"
+    assert client.submit_answer("true", snapshot=name).expect(413).json()["field"] == "snapshot"
+    (server.state / "store" / "blobs" / name[:2] / name[2:]).unlink()
+
+
 def test_a_stored_blob_is_a_read_only_file_named_by_its_digest(server, client):
     data = secrets.token_bytes(100)
     client.request("POST", "/api/v1/blobs/pack", body=pack(data)).expect(200)
