@@ -10,27 +10,14 @@
 #include <fstream>
 #include <string>
 
+#include "support/temp_folder.h"
+
 namespace lathe::cas::testing {
 
 // In memory where possible: opening a store syncs its whole file system, which on a busy disk takes long.
-class Folder {
+class Folder : public support::TempFolder {
  public:
-  Folder() {
-    std::string pattern = "/dev/shm/lathe-cas-XXXXXX";
-    if (::access("/dev/shm", W_OK) != 0) pattern = std::filesystem::temp_directory_path() / "lathe-cas-XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  Folder() : TempFolder(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path()) {}
 };
 
 inline void write_file(const std::filesystem::path& path, std::string_view bytes) {

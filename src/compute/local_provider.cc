@@ -135,6 +135,7 @@ rt::Task<std::string> LocalProvider::start(RunnerStart start) {
   std::vector<std::string> variables{"LATHE_RUN_TOKEN=" + start.token, "LATHE_RUN=" + start.run_id,
                                      fmt::format("LATHE_ATTEMPT={}", start.task.attempt),
                                      fmt::format("LATHE_NODE={}", start.task.node)};
+  if (config_.descriptors > 0) variables.push_back(fmt::format("LATHE_DESCRIPTORS={}", config_.descriptors));
   co_return base::value_or_throw(co_await pool_.run(home_, [&]() -> base::Result<std::string> {
     spares_.give(work);
     LATHE_TRY(sys::Fd lock, take_folder(work));

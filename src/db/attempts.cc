@@ -8,7 +8,7 @@ namespace lathe::db::attempts {
 namespace {
 
 constexpr std::string_view kColumns =
-    "a.number, a.token_hash, a.slices_json, a.handle, a.placed, a.claimed, a.ended, a.stop_asked, a.stop_reason,"
+    "a.number, a.token_hash, a.slices_json, a.placed, a.claimed, a.ended, a.stop_asked, a.stop_reason,"
     " a.exit_json";
 
 model::AttemptRecord read(const Statement& row) {
@@ -16,13 +16,12 @@ model::AttemptRecord read(const Statement& row) {
   attempt.number = static_cast<int>(row.integer(0));
   attempt.token_hash = row.digest(1);
   attempt.slices = columns::decode_slices(row.text(2));
-  attempt.handle = row.text(3);
-  attempt.placed = row.time(4);
-  attempt.claimed = row.optional_time(5);
-  attempt.ended = row.optional_time(6);
-  attempt.stop_asked = row.integer(7) != 0;
-  attempt.stop_reason = columns::decode_end_reason(row.text(8));
-  if (!row.is_null(9)) attempt.exit = columns::decode_exit(row.text(9));
+  attempt.placed = row.time(3);
+  attempt.claimed = row.optional_time(4);
+  attempt.ended = row.optional_time(5);
+  attempt.stop_asked = row.integer(6) != 0;
+  attempt.stop_reason = columns::decode_end_reason(row.text(7));
+  if (!row.is_null(8)) attempt.exit = columns::decode_exit(row.text(8));
   return attempt;
 }
 
@@ -37,11 +36,11 @@ std::optional<std::string> exit_column(const model::AttemptRecord& attempt) {
 void insert(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt) {
   connection
       .prepare(
-          "INSERT INTO attempts (run, number, token_hash, slices_json, handle, placed, claimed, ended, stop_asked,"
-          " stop_reason, exit_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .bind_all(run, attempt.number, attempt.token_hash, columns::encode_slices(attempt.slices), attempt.handle,
-                attempt.placed, attempt.claimed, attempt.ended, attempt.stop_asked,
-                model::end_reason_name(attempt.stop_reason), exit_column(attempt))
+          "INSERT INTO attempts (run, number, token_hash, slices_json, placed, claimed, ended, stop_asked,"
+          " stop_reason, exit_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind_all(run, attempt.number, attempt.token_hash, columns::encode_slices(attempt.slices), attempt.placed,
+                attempt.claimed, attempt.ended, attempt.stop_asked, model::end_reason_name(attempt.stop_reason),
+                exit_column(attempt))
       .run();
 }
 
@@ -49,10 +48,10 @@ void store(Connection& connection, std::int64_t run, const model::AttemptRecord&
   const int changed =
       connection
           .prepare(
-              "UPDATE attempts SET token_hash = ?, slices_json = ?, handle = ?, placed = ?, claimed = ?, ended = ?,"
+              "UPDATE attempts SET token_hash = ?, slices_json = ?, placed = ?, claimed = ?, ended = ?,"
               " stop_asked = ?, stop_reason = ?, exit_json = ? WHERE run = ? AND number = ?")
-          .bind_all(attempt.token_hash, columns::encode_slices(attempt.slices), attempt.handle, attempt.placed,
-                    attempt.claimed, attempt.ended, attempt.stop_asked, model::end_reason_name(attempt.stop_reason),
+          .bind_all(attempt.token_hash, columns::encode_slices(attempt.slices), attempt.placed, attempt.claimed,
+                    attempt.ended, attempt.stop_asked, model::end_reason_name(attempt.stop_reason),
                     exit_column(attempt), run, attempt.number)
           .run();
   if (changed != 1) {
@@ -90,7 +89,7 @@ std::optional<Owner> find_by_token_hash(Connection& connection, const base::Dige
                   " WHERE a.token_hash = ?",
                   kColumns));
   if (!row.bind(hash).step()) return std::nullopt;
-  return Owner{.run = {row.text(10)}, .sequence = row.integer(11), .workspace = row.text(12), .attempt = read(row)};
+  return Owner{.run = {row.text(9)}, .sequence = row.integer(10), .workspace = row.text(11), .attempt = read(row)};
 }
 
 }  // namespace lathe::db::attempts

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "db/attempts.h"
 #include "db/test_support.h"
 
 namespace lathe::db {
@@ -34,6 +35,21 @@ TEST(Migrations, TogetherGiveExactlyTheSchemaFile) {
   direct.execute(std::string(schema_text()));
   EXPECT_EQ(objects(migrated), objects(direct));
   EXPECT_EQ(schema_version(migrated), static_cast<int>(migrations().size()));
+}
+
+TEST(Migrations, KeepTheAttemptsOfTheFirstVersion) {
+  TempFolder folder;
+  Connection connection(folder / "a.db", Connection::Mode::read_write);
+  migrate(connection, migrations().first(1));
+  const auto run = add_run(connection, make_run("old"));
+  connection.execute(fmt::format(
+      "INSERT INTO attempts VALUES ({}, 1, zeroblob(32), '[]', '', 7, 8, NULL, 0, 'none', NULL)", run.sequence));
+  migrate(connection);
+  const auto found = attempts::find(connection, run.sequence, 1);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->placed.micros, 7);
+  EXPECT_EQ(found->claimed, base::UtcTime{8});
+  EXPECT_EQ(found->ended, std::nullopt);
 }
 
 TEST(Migrations, DoNothingTheSecondTime) {

@@ -89,7 +89,6 @@ TEST_F(Attempts, ComeBackAsTheyWereStored) {
   auto attempt = make_attempt(1, "secret");
   attempts::insert(connection, run.sequence, attempt);
   EXPECT_EQ(attempts::find(connection, run.sequence, 1)->exit.reason, model::EndReason::none);
-  attempt.handle = "pid 5";
   attempt.claimed = base::UtcTime{8};
   attempt.ended = base::UtcTime{9};
   attempt.stop_asked = true;
@@ -105,7 +104,6 @@ TEST_F(Attempts, ComeBackAsTheyWereStored) {
   const auto found = attempts::find(connection, run.sequence, 1).value();
   EXPECT_EQ(found.token_hash, attempt.token_hash);
   EXPECT_EQ(found.slices, attempt.slices);
-  EXPECT_EQ(found.handle, "pid 5");
   EXPECT_EQ(found.placed.micros, 7);
   EXPECT_EQ(found.claimed, attempt.claimed);
   EXPECT_EQ(found.ended, attempt.ended);

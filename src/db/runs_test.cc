@@ -129,7 +129,6 @@ TEST_F(Runs, TakeEverythingOfTheirsWithThem) {
                    {.number = 1,
                     .token_hash = base::sha256("t"),
                     .slices = {},
-                    .handle = "",
                     .placed = {},
                     .claimed = {},
                     .ended = {},

@@ -89,7 +89,6 @@ CREATE TABLE attempts (
   number       INTEGER NOT NULL,
   token_hash   BLOB NOT NULL UNIQUE,
   slices_json  TEXT NOT NULL,
-  handle       TEXT NOT NULL,
   placed       INTEGER NOT NULL,
   claimed      INTEGER,
   ended        INTEGER,

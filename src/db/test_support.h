@@ -20,25 +20,11 @@
 #include "db/workspaces.h"
 #include "rt/executor.h"
 #include "rt/task.h"
+#include "support/temp_folder.h"
 
 namespace lathe::db {
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lathe-db-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using support::TempFolder;
 
 // An executor with one thread, as rt::Loop is in the server.
 class HomeThread final : public rt::Executor {

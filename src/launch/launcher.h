@@ -16,8 +16,8 @@ using Variables = std::map<std::string, std::string>;
 // Who the process is and what it may use: the part of the environment that is the same for every launcher.
 struct RunIdentity {
   std::string run_id, experiment, workspace, subscription_id, resource_group;
-  std::string url;  // of the server, as the script can reach it
-  std::string token, token_expiry;
+  std::string url;                  // of the server, as the script can reach it
+  std::string token, token_expiry;  // the latter in seconds since 1970, as the platform has it
 };
 
 struct LaunchInput {

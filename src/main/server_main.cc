@@ -22,13 +22,16 @@ void read_listen(const std::string& text, net::ListenConfig& listen) {
   listen.port = static_cast<std::uint16_t>(base::parse_u64(std::string_view(text).substr(colon + 1)).value_or(0));
 }
 
-// Each connection costs a descriptor, and the usual soft limit is far below what the machine allows.
-void raise_descriptor_limit() {
+// Each connection costs a descriptor, and the usual soft limit is far below what the machine allows. Returns the limit
+// from before, which is what runs get: programs that use select() break above 1024.
+std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const auto before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+  if (before != limit.rlim_max && ::setrlimit(RLIMIT_NOFILE, &limit) != 0)
     base::log::warn("the limit of open files could not be raised", {{"errno", errno}});
+  return before;
 }
 
 }  // namespace
@@ -44,7 +47,7 @@ int server_main(const cli::ServerArgs& args) {
   options.program = std::filesystem::read_symlink("/proc/self/exe");
   base::log::set_level(args.log_level);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of that write, not the end of the server
-  raise_descriptor_limit();
+  options.run_descriptors = raise_descriptor_limit();
   return server::run_server(options);
 }
 

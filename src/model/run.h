@@ -103,7 +103,6 @@ struct AttemptRecord {
   int number = 0;  // 1, 2, …; the fence
   base::Digest token_hash;
   std::vector<Slice> slices;
-  std::string handle;  // the provider's name for what it started, empty before
   base::UtcTime placed;
   std::optional<base::UtcTime> claimed, ended;
   ExitRecord exit;

@@ -14,6 +14,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "rt/scope.h"
+#include "support/temp_folder.h"
 
 namespace lathe::net::testing {
 
@@ -21,18 +22,7 @@ using namespace std::chrono_literals;
 
 inline constexpr auto kPatience = 10s;  // how long a test waits for what must happen
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "lathe-net-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using support::TempFolder;
 
 // "Bearer admin", "Bearer viewer", "Bearer run:ID:ATTEMPT"; anything else is unauthorized.
 inline rt::Task<Principal> authenticate_for_test(const Request& request) {

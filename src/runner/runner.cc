@@ -55,6 +55,15 @@ void protect_memory() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
+// The server has raised its own limit, and limits are inherited: the run gets the one from before.
+void restore_descriptor_limit() {
+  auto wanted = base::parse_u64(take_variable("LATHE_DESCRIPTORS"));
+  rlimit limit{};
+  if (!wanted || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(*wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 base::Result<void> run(const RunnerOptions& options) {
   if (!options.adopt.empty()) {
     auto make_link = [&](const SpoolHeader& header) { return make_http_link(options.url, header, options.version); };
@@ -74,6 +83,7 @@ base::Result<void> run(const RunnerOptions& options) {
 
 int run_runner(const RunnerOptions& options) {
   protect_memory();
+  restore_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // a closed stderr or connection is an error of that write, not the end of the run
   auto ended = run(options);
   if (ended) return 0;

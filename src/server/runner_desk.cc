@@ -11,6 +11,16 @@ using base::Code;
 using base::Error;
 using rt::Task;
 
+namespace {
+
+// A token lives exactly as long as its attempt. What scripts are told is when that is over at the latest.
+base::UtcTime token_expiry(const LiveAttempt& live) {
+  const auto seconds = live.run.spec.max_run_duration_seconds + live.run.spec.grace_seconds;
+  return {live.attempt.claimed.value_or(live.attempt.placed).micros + seconds * 1'000'000};
+}
+
+}  // namespace
+
 LiveAttemptPtr RunnerDesk::get_live(const AttemptName& name) const {
   auto live = attempts_.find(name.run_id, name.number);
   if (!live)
@@ -61,6 +71,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
   order.environment = spec.environment;
   order.snapshot = spec.snapshot;
   order.slice = slices[static_cast<std::size_t>(node)];
+  order.token_expiry = token_expiry(*live);
   order.max_run_duration_seconds = spec.max_run_duration_seconds;
   order.grace_seconds = spec.grace_seconds;
   order.log_name = wire::main_log_name(order.node_count, node);

@@ -39,6 +39,7 @@ compute::LocalConfig local_config(const ServerOptions& options, const StateDir& 
   // A shared work_dir is divided by state folder: a restored copy of this server must not touch what is not its own.
   config.work = site.work.empty() ? state.work() : site.work / base::sha256(state.root().string()).hex().substr(0, 16);
   config.launcher = site.launcher;
+  config.descriptors = options.run_descriptors;
   config.machine = site.machine ? *site.machine : this_machine();
   return config;
 }

@@ -11,10 +11,11 @@ namespace lathe::server {
 
 struct ServerOptions {
   std::filesystem::path state;
-  net::ListenConfig listen;       // unix_socket is set by the server
-  std::filesystem::path program;  // the lathe binary, for starting runners
-  int ready_fd = -1;              // gets one line when the server answers, then is closed
-  bool print_routes = false;      // only lists the routes and ends
+  net::ListenConfig listen;           // unix_socket is set by the server
+  std::filesystem::path program;      // the lathe binary, for starting runners
+  std::uint64_t run_descriptors = 0;  // the soft limit of open files for runs; 0: as this process has it
+  int ready_fd = -1;                  // gets one line when the server answers, then is closed
+  bool print_routes = false;          // only lists the routes and ends
 };
 
 // Runs until SIGTERM, SIGINT or SIGHUP; the exit status.

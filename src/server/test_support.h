@@ -13,25 +13,11 @@
 #include "rt/loop.h"
 #include "rt/pool.h"
 #include "rt/scope.h"
+#include "support/temp_folder.h"
 
 namespace lathe::server {
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lathe-server-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using support::TempFolder;
 
 // Runs one task on the loop until it ends; what it throws comes out here.
 inline void run_on(rt::Loop& loop, rt::Task<void> task) {

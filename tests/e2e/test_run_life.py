@@ -1,5 +1,6 @@
 """The life of a run: its states, its live log, its files."""
 
+import datetime
 import hashlib
 import json
 import os
@@ -232,6 +233,25 @@ def test_the_process_has_the_variables_of_the_platform_and_of_the_user(any_serve
         assert name in found, f"{name} is missing"
     assert "LATHE_RUN_TOKEN" not in found
     assert found["LATHE_URL"] == found["AZUREML_SERVICE_ENDPOINT"]
+
+
+def test_the_expiry_of_the_token_is_in_seconds_and_after_the_end_of_the_run(any_server):
+    client = any_server.client()
+    line = "echo $AZUREML_RUN_TOKEN_EXPIRY"
+    for limit, grace in ((500, 100), (86400, 0)):
+        run = client.submit(line, max_run_duration_seconds=limit, grace_seconds=grace)
+        done = client.wait(run, "Completed")
+        earliest, latest = (datetime.datetime.fromisoformat(done[name]).timestamp() for name in ("created", "ended"))
+        assert earliest - 1 <= int(client.log(run)) - limit - grace <= latest
+
+
+def test_a_run_has_the_limit_of_open_files_that_the_server_was_started_with(make_server):
+    """The server raises its own as far as it may; programs that use select() break above 1024."""
+    client = make_server(prefix=["sh", "-c", 'ulimit -Sn 777; exec "$@"', "sh"]).start().prepare().client()
+    run = client.submit("ulimit -Sn; ulimit -Hn; env | grep LATHE_DESCRIPTORS")
+    client.wait(run, "Failed")  # grep finds nothing
+    soft, hard = client.log(run).decode().split()
+    assert soft == "777" and (hard == "unlimited" or int(hard) > 777)
 
 
 def test_variables_in_arguments_are_expanded_on_the_node_and_nothing_else_is(any_server, source):
