@@ -24,7 +24,7 @@ namespace {
 // runner that lives must not be taken for dead because we are out of descriptors.
 sys::Fd open_handle(const std::string& handle) {
   auto parts = base::split(handle, ':');
-  auto pid = parts.size() == 2 ? base::parse_u64(parts[0]) : std::nullopt;
+  auto pid = parts.size() >= 2 ? base::parse_u64(parts[0]) : std::nullopt;
   if (!pid) return {};
   sys::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0)));
   const int failure = errno;
@@ -179,7 +179,12 @@ rt::Task<void> LocalProvider::gone(std::string handle, rt::CancelToken cancel) {
 
 void LocalProvider::kill(const std::string& handle) try {
   const sys::Fd fd = open_handle(handle);
-  if (fd) ::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0);
+  if (!fd) return;
+  // What a launcher has started holds the folder too; a runner that has a spool leaves the end of its processes to its
+  // guardian, which is of the same group and must live.
+  if (handle.ends_with(":starting"))
+    ::kill(-static_cast<pid_t>(base::parse_u64(base::split(handle, ':')[0]).value()), SIGKILL);
+  ::syscall(SYS_pidfd_send_signal, fd.get(), SIGKILL, nullptr, 0);
 } catch (const base::Error& error) {
   base::log::error("a runner could not be ended by force", {{"handle", handle}, {"why", error.text()}});
 }

@@ -1,9 +1,11 @@
 // LocalProvider: runners as processes of this machine, each in its own session, so that they outlive the server.
-// A handle is "pid:start time"; the pair names one process for ever, even after its pid is used again.
 // They come out of a fork server (sys/fork_server.h), unless a launcher stands before their command: then each is
-// executed. A task's folder is locked before its runner is started, and the runner inherits the lock: a later server
-// can tell a runner that has not come far from one that was never started. From then on the runner's own lock on its
-// spool tells.
+// executed.
+// A handle is "pid:start time"; the pair names one process for ever, even after its pid is used again. ":starting"
+// behind it means the process and all that it has started: there is no spool yet, and so no guardian who would end
+// them. A task's folder is locked before its runner is started, and the runner inherits the lock: a later server can
+// tell a runner that has not come far from one that was never started. From then on the runner's own lock on its spool
+// tells.
 #pragma once
 
 #include <string>

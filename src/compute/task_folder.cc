@@ -36,6 +36,20 @@ bool has_argument(pid_t pid, const std::string& wanted) {
   return false;
 }
 
+// The process that was started for this folder and has not made its spool. The lock on the folder was taken by the
+// server that started it, and /proc/locks names that one; so it is found by its argument. It leads a session of its
+// own.
+std::string find_starter(const fs::path& folder) {
+  std::error_code failed;
+  for (fs::directory_iterator entry("/proc", failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    auto pid = static_cast<pid_t>(base::parse_u64(entry->path().filename().string()).value_or(0));
+    if (pid <= 0 || ::getsid(pid) != pid || !has_argument(pid, folder.string()) || is_gone(pid)) continue;
+    if (auto since = process_start(pid); !since.empty()) return fmt::format("{}:{}:starting", pid, since);
+  }
+  return {};
+}
+
 // The processes that hold a flock on a file with this inode, from /proc/locks; 0 for one that has no number here. The
 // device is not compared: some file systems show another one there than stat() does.
 std::vector<pid_t> lock_holders(ino_t inode) {
@@ -89,7 +103,7 @@ Provider::Found look_at_folder(const fs::path& folder) {
   bool locked = ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
   // In this order: a runner that makes its spool between the two looks is seen by the second.
   auto found = look_at_spool(folder);
-  if (found.trace == Provider::Trace::none && locked) found.trace = Provider::Trace::starting;
+  if (found.trace == Provider::Trace::none && locked) return {Provider::Trace::starting, find_starter(folder)};
   return found;
 }
 

@@ -98,6 +98,14 @@ CREATE TABLE attempts (
   PRIMARY KEY (run, number)
 ) STRICT;
 
+-- Which nodes of a gang have had a runner that claimed: after a restart, one that has not may still be started.
+CREATE TABLE node_claims (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt   INTEGER NOT NULL,
+  node      INTEGER NOT NULL,
+  PRIMARY KEY (run, attempt, node)
+) STRICT, WITHOUT ROWID;
+
 -- How the nodes of a gang ended, until the attempt as a whole has its exit.
 CREATE TABLE node_exits (
   run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,

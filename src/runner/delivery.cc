@@ -19,14 +19,26 @@ class Delivery {
   base::Result<void> run() {
     LATHE_TRY_VOID(upload_outputs());
     LATHE_TRY_VOID(ship_log());
-    FinishReport report{parcel_.exit, parcel_.log_name, parcel_.log.totals()};
-    return persist([&] { return link_.finish(report); });
+    return finish();
   }
 
  private:
   template <class Call>
   auto persist(Call call) -> decltype(call()) {
     return retry(backoff_, wake_fd_, call);
+  }
+
+  // A server that has lost a part of the log with its power says so, and gets it again. One that says it for ever gets
+  // the end without the totals: a run must end.
+  base::Result<void> finish() {
+    FinishReport report{parcel_.exit, parcel_.log_name, parcel_.log.totals()};
+    for (int look = 0;; ++look) {
+      auto finished = persist([&] { return link_.finish(report); });
+      if (finished || finished.error().code() != base::Code::conflict || look > kLooks) return finished;
+      if (look == kLooks) report.log = {};
+      LATHE_TRY_VOID(persist([&] { return parcel_.shipper.resume(link_); }));
+      LATHE_TRY_VOID(ship_log());
+    }
   }
 
   base::Result<void> upload_outputs() {

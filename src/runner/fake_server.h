@@ -34,7 +34,8 @@ class FakeServer {
     write("blobs/" + tree.hex(), manifest);
     write(tree.hex() + ".pack", pack);
   }
-  // "down", "down-for-<call>", "fenced", "no-links", "no-large-files".
+  // "down", "down-for-<call>", "fenced", "no-links", "no-large-files"; "lose-log": at the next finish all but the first
+  // byte of the log's first segment turns out to be lost.
   void turn_on(const std::string& name) { write("switches/" + name, ""); }
   void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
   bool is_on(const std::string& name) const { return std::filesystem::exists(root_ / "switches" / name); }
@@ -49,6 +50,11 @@ class FakeServer {
     for (std::uint64_t segment = 0; std::filesystem::exists(size_path(segment)); ++segment)
       out += read("logs/" + std::to_string(segment)).substr(0, size_of(segment));
     return out;
+  }
+  std::uint64_t log_size() const {
+    std::uint64_t sum = 0;
+    for (std::uint64_t segment = 0; std::filesystem::exists(size_path(segment)); ++segment) sum += size_of(segment);
+    return sum;
   }
   std::uint64_t sealed() const {
     std::uint64_t count = 0;
@@ -200,6 +206,8 @@ class FakeLink : public ServerLink {
   base::Result<void> finish(const FinishReport& report) override {
     return call<void>("finish", [&]() -> base::Result<void> {
       if (server_.exit()) return {};  // the first one counts
+      if (std::filesystem::remove(server_.root_ / "switches" / "lose-log")) set_size(0, 1, false);
+      if (server_.log_size() < report.log.size) return base::fail(base::Code::conflict, "a part of the log is missing");
       server_.write("log-totals", fmt::format("{} {}", report.log.segments, report.log.size));
       server_.write("exit.json", wire::encode_exit(report.exit));
       return {};
@@ -234,7 +242,10 @@ class FakeLink : public ServerLink {
 
   void set_size(std::uint64_t segment, std::uint64_t size, bool seal) {
     server_.write(fmt::format("logs/{}.size", segment), std::to_string(size));
-    if (seal) server_.write(fmt::format("logs/{}.sealed", segment), "");
+    if (seal)
+      server_.write(fmt::format("logs/{}.sealed", segment), "");
+    else
+      std::filesystem::remove(server_.root_ / fmt::format("logs/{}.sealed", segment));
   }
 
   base::Result<void> store(const base::Digest& digest, const std::string& bytes) {

@@ -103,6 +103,17 @@ TEST_F(TaskTest, SendsBytesWhereTheServerCannotLink) {
   EXPECT_EQ(1, server_.count("link_log"));
 }
 
+TEST_F(TaskTest, SendsWhatTheServerHasLostOfTheLogAgainBeforeItFinishes) {
+  server_.turn_on("no-links");
+  server_.turn_on("lose-log");
+  set_script("echo a line of the log; echo another");
+  EXPECT_EQ(0, run().code());
+  EXPECT_EQ("a line of the log\nanother\n", server_.log());
+  EXPECT_EQ(2, server_.count("finish"));
+  ASSERT_TRUE(server_.exit());
+  EXPECT_EQ(26u, server_.reported_log().size);
+}
+
 TEST_F(TaskTest, KeepsMemoryBoundedForALongLineWithoutEnd) {
   server_.turn_on("no-links");
   set_script("head -c 67108864 /dev/zero");

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "db/attempts.h"
 #include "db/runs.h"
+#include "db/workspaces.h"
 #include "server/state_dir.h"
 
 namespace lathe::server {
@@ -159,6 +160,7 @@ Task<Authority::Created> Authority::create(NewToken wanted, Caller caller) {
   row.created = now;
   row.expires = wanted.expires;
   co_await core_.database.write([&](db::Connection& connection) {
+    if (!row.workspace.empty()) db::workspaces::get(connection, row.workspace);
     db::tokens::insert(connection, row, hash);
     audit(connection, caller, now, "token.create", row.name, row.role);
   });

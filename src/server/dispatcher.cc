@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "db/attempts.h"
 #include "db/computes.h"
+#include "db/node_claims.h"
 #include "db/node_exits.h"
 #include "db/runs.h"
 #include "model/sizes.h"
@@ -23,6 +24,7 @@ namespace {
 
 // A runner that was asked to stop gets its grace and this long on top before it is ended by force.
 constexpr base::Duration kStopMargin = std::chrono::seconds(15);
+constexpr base::Duration kKillPeriod = std::chrono::seconds(2);
 
 // How often a runner, or the adopter of a dead one's spool, is started before its node is given up as lost; the waits
 // between grow from the first by three: twelve seconds in all.
@@ -63,10 +65,12 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   auto loaded = co_await core_.database.read([&](db::Connection& connection) {
     auto attempt = run.attempt > 0 ? db::attempts::find(connection, run.sequence, run.attempt) : std::nullopt;
     std::map<int, model::ExitRecord> exits;
+    std::set<int> claims;
     if (attempt) exits = db::node_exits::by_node(connection, run.sequence, run.attempt);
-    return std::pair(std::move(attempt), std::move(exits));
+    if (attempt) claims = db::node_claims::list(connection, run.sequence, run.attempt);
+    return std::tuple(std::move(attempt), std::move(exits), std::move(claims));
   });
-  auto& [attempt, exits] = loaded;
+  auto& [attempt, exits, claims] = loaded;
   if (!attempt || attempt->ended) {
     state_.enqueue(sched::make_request(run));
     co_return;
@@ -74,6 +78,7 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   state_.start(sched::make_request(run), attempt->slices, core_.clock.steady());
   auto live = attempts_.add(run, *attempt);
   live->recovered = true;
+  live->claimed_nodes = std::move(claims);
   authority_.attempt_started(attempt->token_hash, run.id.value, attempt->number, run.workspace);
   logs_.attempt_started(run.sequence, attempt->number);
   for (const auto& [node, exit] : exits) {
@@ -167,11 +172,12 @@ compute::TaskName Dispatcher::task_of(const LiveAttempt& live, int node) const {
   return {live.run.sequence, live.attempt.number, node};
 }
 
-Task<compute::Provider::Found> Dispatcher::find_runner(compute::TaskName task) {
+Task<compute::Provider::Found> Dispatcher::find_runner(LiveAttemptPtr live, int node) {
   base::Duration wait = std::chrono::milliseconds(10);
   for (;;) {
-    auto found = co_await core_.provider.find(task);
+    auto found = co_await core_.provider.find(task_of(*live, node));
     if (found.trace != compute::Provider::Trace::starting) co_return found;
+    live->handles[node] = found.handle;  // one that never gets further can be ended by force
     co_await core_.home.sleep(wait, core_.scope.token());
     wait = std::min<base::Duration>(2 * wait, std::chrono::seconds(1));
   }
@@ -224,9 +230,9 @@ Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
   bool fresh = !live->recovered;  // nothing to look for: this server has just placed it
   bool withdrawn = false;         // no runner was ever started, and none will be
   for (int starts = 0; starts < kMostStarts;) {
-    auto found = fresh ? compute::Provider::Found{} : co_await find_runner(task);
+    auto found = fresh ? compute::Provider::Found{} : co_await find_runner(live, node);
     if (settled()) break;
-    if (found.trace == Trace::wrecked || (found.trace == Trace::none && live->attempt.claimed)) break;
+    if (found.trace == Trace::wrecked || (found.trace == Trace::none && live->is_claimed(node))) break;
     withdrawn = found.trace == Trace::none && !may_start(*live);
     if (withdrawn) break;
     if (found.trace == Trace::dead)
@@ -296,8 +302,10 @@ Task<void> Dispatcher::enforce_stop(LiveAttemptPtr live) {
   co_await core_.home.sleep(std::chrono::seconds(live->run.spec.grace_seconds) + kStopMargin, cancel);
   if (live->over) co_return;
   base::log::warn("a runner did not stop in time and is ended by force", {{"run", live->run.id.value}});
-  for (const auto& [node, handle] : live->handles)
-    if (!handle.empty()) core_.provider.kill(handle);
+  // Again and again: what holds a task's place may be a process that was found, or started, only since.
+  for (; !live->over; co_await core_.home.sleep(kKillPeriod, cancel))
+    for (const auto& [node, handle] : live->handles)
+      if (!handle.empty() && !live->finished.contains(node)) core_.provider.kill(handle);
 }
 
 void Dispatcher::submitted(const RunRecord& run) {

@@ -69,8 +69,8 @@ class Dispatcher {
   // The whole care for one node's part, the same after a restart: finds its runner or starts it, waits for it to go,
   // has what a dead one left delivered, and ends the node as lost when nobody else has ended it.
   rt::Task<void> tend(LiveAttemptPtr live, int node);
-  // Waits for a runner, if there is one, that has not yet made its spool.
-  rt::Task<compute::Provider::Found> find_runner(compute::TaskName task);
+  // Waits for a runner, if there is one, that has not yet made its spool; meanwhile its handle is known.
+  rt::Task<compute::Provider::Found> find_runner(LiveAttemptPtr live, int node);
   // Gives the handle of a new runner or adopter; empty when it could not be started.
   rt::Task<std::string> start_runner(LiveAttemptPtr live, int node, bool adopt);
   bool may_start(const LiveAttempt& live) const;

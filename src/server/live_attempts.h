@@ -22,10 +22,16 @@ struct LiveAttempt {
   // of which one node has failed.
   model::EndReason stop = model::EndReason::none;
   std::map<int, std::string> handles;  // by node: the provider's handle of its runner
+  std::set<int> claimed_nodes;         // of a gang: nodes whose runner has claimed
   std::set<int> finished;              // nodes that have reported their end
   bool recovered = false;              // placed by an earlier server process: its runners may be anywhere on their way
   bool over = false;
   rt::Notifier changed;  // stop or over
+
+  // Whether a runner has claimed this node, so that a process of the user may have run on it.
+  bool is_claimed(int node) const {
+    return attempt.slices.size() == 1 ? attempt.claimed.has_value() : claimed_nodes.contains(node);
+  }
 };
 using LiveAttemptPtr = std::shared_ptr<LiveAttempt>;
 

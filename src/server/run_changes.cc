@@ -4,6 +4,7 @@
 #include "db/computes.h"
 #include "db/events.h"
 #include "db/experiments.h"
+#include "db/node_claims.h"
 #include "db/node_exits.h"
 #include "db/runs.h"
 
@@ -108,14 +109,16 @@ Changed place_run(Connection& connection, const std::string& run_id, std::vector
   return store_change(connection, run, std::move(decided), by_server(), "run.place", now);
 }
 
-Changed claim_attempt(Connection& connection, const AttemptName& name, base::UtcTime now) {
+Changed claim_attempt(Connection& connection, const AttemptName& name, int node, base::UtcTime now) {
   auto [run, attempt] = load_attempt(connection, name);
+  if (node >= 0 && attempt.slices.size() > 1 && model::is_live(run, attempt))
+    db::node_claims::insert_if_absent(connection, run.sequence, name.number, node);
   return store_change(connection, run, model::claimed(run, attempt, now), by_runner(name), "run.claim", now);
 }
 
 Changed end_process(Connection& connection, const AttemptName& name, base::UtcTime now) {
   // The claim is written behind its answer, so a crash or a full disk may have lost it.
-  claim_attempt(connection, name, now);
+  claim_attempt(connection, name, -1, now);
   auto [run, attempt] = load_attempt(connection, name);
   return store_change(connection, run, model::process_ended(run, attempt, now), by_runner(name), "run.finalize", now);
 }

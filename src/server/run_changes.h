@@ -30,7 +30,8 @@ Changed cancel_run(db::Connection& connection, const model::RunRecord& run, cons
 // `token_hash` gives the hash of the token for (run sequence, attempt number).
 Changed place_run(db::Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
                   const std::function<base::Digest(const model::RunRecord&, int)>& token_hash, base::UtcTime now);
-Changed claim_attempt(db::Connection& connection, const AttemptName& name, base::UtcTime now);
+// Of a gang the node is kept as well, when it is known (not negative).
+Changed claim_attempt(db::Connection& connection, const AttemptName& name, int node, base::UtcTime now);
 Changed end_process(db::Connection& connection, const AttemptName& name, base::UtcTime now);
 Changed preempt_attempt(db::Connection& connection, const AttemptName& name, base::UtcTime now);
 // The attempt's runner never came to life: the run waits again, and no failure is counted.

@@ -37,17 +37,18 @@ Task<db::workspaces::Workspace> RunnerDesk::workspace(std::string name) {
   co_return row;
 }
 
-void RunnerDesk::note_claim(const LiveAttemptPtr& live) {
-  if (live->attempt.claimed) return;
-  live->attempt.claimed = core_.clock.utc();
-  core_.scope.spawn("note claim", [](RunnerDesk& desk, AttemptName name, base::UtcTime now) -> Task<void> {
+void RunnerDesk::note_claim(const LiveAttemptPtr& live, int node) {
+  const bool is_new_node = node >= 0 && live->attempt.slices.size() > 1 && live->claimed_nodes.insert(node).second;
+  if (live->attempt.claimed && !is_new_node) return;
+  if (!live->attempt.claimed) live->attempt.claimed = core_.clock.utc();
+  core_.scope.spawn("note claim", [](RunnerDesk& desk, AttemptName name, int node, base::UtcTime now) -> Task<void> {
     auto changed = co_await desk.core_.reserve.insist([&] {
       return desk.core_.database.write(
-          [&](db::Connection& connection) { return claim_attempt(connection, name, now); });
+          [&](db::Connection& connection) { return claim_attempt(connection, name, node, now); });
     });
     desk.dispatcher_.edited(changed.run);
     desk.core_.events.notify();
-  }(*this, {live->run.id.value, live->attempt.number}, *live->attempt.claimed));
+  }(*this, {live->run.id.value, live->attempt.number}, node, *live->attempt.claimed));
 }
 
 Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
@@ -57,7 +58,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
     throw Error(Code::invalid, fmt::format("attempt {} has no node {}", name.number, node)).field("node");
   const auto& spec = live->run.spec;
   auto home = co_await workspace(live->run.workspace);
-  note_claim(live);
+  note_claim(live, node);
   wire::RunnerOrder order;
   order.run = live->run.id;
   order.attempt = name.number;
@@ -82,7 +83,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
 
 Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out) {
   auto live = get_live(name);
-  note_claim(live);  // a runner that reconnects after a crash of ours has claimed, whatever was written
+  note_claim(live, -1);  // a runner that reconnects after a crash of ours has claimed, whatever was written
   std::optional<model::EndReason> said;
   while (!live->over) {
     if (said == live->stop) {
@@ -144,8 +145,22 @@ Task<void> RunnerDesk::seal_log(AttemptName name, int node) {
   co_await logs_.seal_or_give_up({{live->run.sequence, name.number, node}, wire::main_log_name(nodes, node)});
 }
 
-Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::ExitRecord exit) {
+Task<void> RunnerDesk::require_whole_logs(AttemptName name, std::map<std::string, std::uint64_t> log_bytes) {
+  if (!attempts_.find(name.run_id, name.number)) co_return;  // told before, and over since
+  for (const auto& [log, bytes] : log_bytes) {
+    auto here = co_await logs_.size(log_of(name, log));
+    // More is no reason to refuse: a spool that was cut by a power failure may have less than what was sent before.
+    if (here < bytes)
+      throw Error(Code::conflict, fmt::format("of the log '{}' {} of {} bytes have arrived", log, here, bytes))
+          .field("logs")
+          .hint("ask for the positions, send the rest, and finish again");
+  }
+}
+
+Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::ExitRecord exit,
+                                         std::map<std::string, std::uint64_t> log_bytes) {
   auto now = core_.clock.utc();
+  co_await require_whole_logs(name, std::move(log_bytes));
   auto finished = co_await core_.reserve.spend([&]() -> Task<NodeFinished> {
     // What followers have seen must be in the store before the run is over.
     co_await seal_log(name, node);

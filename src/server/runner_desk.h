@@ -29,14 +29,19 @@ class RunnerDesk {
   rt::Task<void> watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out);
   rt::Task<void> process_ended(AttemptName name);
   rt::Task<void> put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files);
-  rt::Task<model::RunState> finish(AttemptName name, int node, model::ExitRecord exit);
+  // `log_bytes`: what the runner has of the node's log, where it says so. Error(conflict) when less has arrived here:
+  // the runner sends the rest and finishes again.
+  rt::Task<model::RunState> finish(AttemptName name, int node, model::ExitRecord exit,
+                                   std::map<std::string, std::uint64_t> log_bytes);
 
   // The log of this name, if the attempt is live and has it.
   LogStream log_of(const AttemptName& name, const std::string& log_name) const;
 
  private:
   LiveAttemptPtr get_live(const AttemptName& name) const;
-  void note_claim(const LiveAttemptPtr& live);
+  // The node is known when the runner claims, and not (negative) when it reconnects.
+  void note_claim(const LiveAttemptPtr& live, int node);
+  rt::Task<void> require_whole_logs(AttemptName name, std::map<std::string, std::uint64_t> log_bytes);
   rt::Task<void> seal_log(AttemptName name, int node);
   rt::Task<db::workspaces::Workspace> workspace(std::string name);
 

@@ -163,9 +163,10 @@ Task<Response> report_state(Services& services, Request& request) {
   co_return Response::empty(204);
 }
 
-// How much of each log the runner has sent. The server counts for itself; wrong names or numbers are still refused.
-void check_log_totals(const json::value& logs) {
-  if (logs.is_null()) return;
+// How many bytes of each log the runner has.
+std::map<std::string, std::uint64_t> read_log_totals(const json::value& logs) {
+  std::map<std::string, std::uint64_t> totals;
+  if (logs.is_null()) return totals;
   if (!logs.is_object()) throw Error(Code::invalid, "logs must be an object of log names").field("logs");
   for (const auto& entry : logs.get_object()) {
     base::value_or_throw(model::check_artifact_path("logs", entry.key()));
@@ -175,7 +176,9 @@ void check_log_totals(const json::value& logs) {
     base::value_or_throw(fields.finish());
     base::value_or_throw(model::check_range("logs.segments", segments, 0, INT32_MAX));
     base::value_or_throw(model::check_range("logs.size", size, 0, INT64_MAX));
+    totals[entry.key()] = static_cast<std::uint64_t>(size);
   }
+  return totals;
 }
 
 Task<Response> finish(Services& services, Request& request) {
@@ -186,9 +189,10 @@ Task<Response> finish(Services& services, Request& request) {
   fields.need("node").need("exit").integer("node", node).ignore("logs");
   fields.object("exit", [&](wire::Fields& nested) { wire::read_exit(nested, exit); });
   base::value_or_throw(fields.finish());
-  if (const auto* logs = body.get_object().if_contains("logs")) check_log_totals(*logs);
+  std::map<std::string, std::uint64_t> log_bytes;
+  if (const auto* logs = body.get_object().if_contains("logs")) log_bytes = read_log_totals(*logs);
   if (exit.reason == model::EndReason::none) throw Error(Code::invalid, "an exit needs a reason").field("exit.reason");
-  auto state = co_await services.desk.finish(attempt_name(request), node, std::move(exit));
+  auto state = co_await services.desk.finish(attempt_name(request), node, std::move(exit), std::move(log_bytes));
   co_return json_response({{"status", model::state_name(state)}});
 }
 

@@ -195,6 +195,14 @@ def test_tokens_are_listed_without_their_secret_and_revoked_at_once(holder):
     assert client.delete(f"/api/v1/tokens/{made['id']}").status in (204, 404, 409)
 
 
+def test_a_token_for_a_workspace_that_does_not_exist_is_refused(holder):
+    name = new_id("t")
+    refused = holder.client.post("/api/v1/tokens", {"name": name, "role": "viewer", "workspace": "nowhere"}).expect(404)
+    assert refused.json()["field"] == "workspace" and refused.json()["hint"]
+    rows = holder.client.items("/api/v1/tokens", limit=500)
+    assert all(row["name"] != name for row in rows)
+
+
 def revocable(client, role="contributor"):
     """A new token's client, and what revokes it."""
     made = client.post("/api/v1/tokens", {"name": new_id("t"), "role": role}).expect(201).json()

@@ -67,6 +67,42 @@ def test_a_cancel_reaches_a_run_whose_runner_never_started(make_server, tmp_path
     client.wait(run, "Canceled", deadline=60)
 
 
+def test_a_node_that_was_not_started_when_the_server_died_is_started_by_the_next(make_server, tmp_path, mark):
+    """The other node has claimed and works. Nothing of the user's has run on this one: the attempt can go on."""
+    gate, ready = tmp_path / "gate", tmp_path / "ready"
+    config = launcher(tmp_path, f'case "$7" in *.1) [ -e {gate} ] || exit 1;; esac; exec "$@"')
+    config["providers"]["local"]["machine"] = {"cores": 4, "memory_gb": 4, "gpus": []}
+    server = make_server(config=config).start().prepare()
+    client = server.client()
+    variables = {"environment": {"variables": {"E2E_MARK": mark}}}
+    run = client.submit(f"echo $PWD; while [ ! -e {ready} ]; do sleep 0.02; done", node_count=2, **variables)
+    wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
+    wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_0.txt"), 20, "the first node")
+    server.kill()
+    gate.touch()
+    server.start()
+    wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt"), 20, "the second node")
+    ready.touch()
+    done = client.wait(run, "Completed")
+    assert len(done["attempts"]) == 1
+    check_leftovers(server.state)
+
+
+def test_a_cancel_ends_a_launcher_that_hangs_since_before_the_restart(make_server, tmp_path, mark):
+    started = tmp_path / "started"
+    config = launcher(tmp_path, f"export E2E_MARK={mark}; echo >> {started}; sleep 600; echo never")
+    server = make_server(config=config).start().prepare()
+    client = server.client()
+    run = client.submit("true", grace_seconds=0)
+    wait_for(started.exists, 20, "the launcher")
+    server.kill()
+    server.start()
+    client.cancel(run).expect(200)
+    client.wait(run, "Canceled", deadline=60)
+    wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 20, "the end of the launcher and its child")
+    assert started.read_text() == "\n"
+
+
 def test_leftovers_of_runs_that_are_over_are_swept_at_start(make_server):
     server = make_server().start().prepare()
     client = server.client()

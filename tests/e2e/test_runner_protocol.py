@@ -92,6 +92,19 @@ def test_finish_is_idempotent_and_final(holder, attempt):
     assert [to for _, to in holder.client.moves(attempt.run)].count("Completed") == 1
 
 
+def test_an_attempt_does_not_finish_before_its_whole_log_has_arrived(holder, attempt):
+    attempt.claim().expect(200)
+    attempt.append(b"half", 0).expect(200)
+    refused = attempt.finish(logs={LOG: {"segments": 1, "size": 9}}).expect(409)
+    assert refused.error() == "conflict" and refused.json()["field"] == "logs" and refused.json()["hint"]
+    assert holder.client.status(attempt.run) == "Running"
+    attempt.finish(logs={"azureml-logs/other.txt": {"segments": 1, "size": 9}}).expect(400)
+    attempt.append(b" half", 4, seal=True).expect(200)
+    attempt.finish(logs={LOG: {"segments": 1, "size": 9}}).expect(200)
+    attempt.finish(logs={LOG: {"segments": 1, "size": 9}}).expect(200)
+    assert holder.client.log(attempt.run) == b"half half"
+
+
 def test_finish_straight_from_running_passes_through_finalizing(holder, attempt):
     attempt.claim().expect(200)
     attempt.finish(exit_code=2).expect(200)
