@@ -13,7 +13,6 @@ namespace lathe::base::log {
 namespace {
 
 std::atomic<Level> minimum{Level::info};
-std::atomic<int> descriptor{2};
 constexpr std::array<std::string_view, 4> kWords{"debug", "info", "warn", "error"};
 
 void append_json(std::string& out, std::string_view text) {
@@ -35,8 +34,6 @@ bool set_level(std::string_view word) {
   return false;
 }
 
-void set_descriptor(int fd) { descriptor = fd; }
-
 void write(Level level, std::string_view event, std::initializer_list<Field> fields) {
   if (level < minimum.load(std::memory_order_relaxed)) return;
   using namespace std::chrono;
@@ -52,7 +49,7 @@ void write(Level level, std::string_view event, std::initializer_list<Field> fie
   }
   line += "}\n";
   // A log that cannot be written must not stop the work it tells of.
-  [[maybe_unused]] auto written = ::write(descriptor, line.data(), line.size());
+  [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace lathe::base::log

@@ -23,7 +23,6 @@ struct Field {
 void set_level(Level level);
 // Unknown words are refused with false.
 bool set_level(std::string_view word);
-void set_descriptor(int fd);
 void write(Level level, std::string_view event, std::initializer_list<Field> fields = {});
 
 inline void debug(std::string_view event, std::initializer_list<Field> fields = {}) {

@@ -25,8 +25,6 @@ bool is_valid_utf8(std::string_view text);
 
 // `bytes` random bytes from the kernel.
 std::string random_bytes(std::size_t bytes);
-// Equal in time that does not depend on the contents.
-bool constant_time_equal(std::string_view a, std::string_view b);
 
 // "1.5 GiB", "312 B".
 std::string human_bytes(std::uint64_t bytes);

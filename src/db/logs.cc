@@ -50,19 +50,4 @@ std::vector<Segment> list(Connection& connection, std::int64_t run, int attempt,
   return all;
 }
 
-std::vector<Log> names(Connection& connection, std::int64_t run) {
-  Statement row = connection.prepare(
-      "SELECT attempt, name, count(*), sum(size) FROM log_segments WHERE run = ? GROUP BY attempt, name"
-      " ORDER BY attempt, name");
-  row.bind(run);
-  std::vector<Log> all;
-  while (row.step()) {
-    all.push_back({.attempt = static_cast<int>(row.integer(0)),
-                   .name = row.text(1),
-                   .segments = static_cast<int>(row.integer(2)),
-                   .size = row.integer(3)});
-  }
-  return all;
-}
-
 }  // namespace lathe::db::logs

@@ -25,13 +25,4 @@ std::optional<Segment> find(Connection& connection, std::int64_t run, int attemp
 // In order.
 std::vector<Segment> list(Connection& connection, std::int64_t run, int attempt, std::string_view name);
 
-struct Log {
-  int attempt = 0;
-  std::string name;
-  int segments = 0;
-  std::int64_t size = 0;
-};
-// By attempt and name.
-std::vector<Log> names(Connection& connection, std::int64_t run);
-
 }  // namespace lathe::db::logs

@@ -146,7 +146,6 @@ TEST_F(RunList, AndEverythingElseThatIsAskedOftenUsesAnIndexToo) {
   events::list(reader, 1);
   events::list_after(reader, "ws", 0, 10);
   logs::list(reader, 1, 1, "log");
-  logs::names(reader, 1);
   artifacts::find(reader, 1, "a");
   artifacts::list(reader, 1, "outputs/", 10);
   tokens::find_by_hash(reader, base::sha256("x"));

@@ -241,17 +241,10 @@ base::Digest Statement::digest(int column) const {
   return digest;
 }
 
-std::optional<std::int64_t> Statement::optional_integer(int column) const {
-  return is_null(column) ? std::nullopt : std::optional(integer(column));
-}
 std::optional<std::string> Statement::optional_text(int column) const {
   return is_null(column) ? std::nullopt : std::optional(text(column));
 }
 std::optional<base::UtcTime> Statement::optional_time(int column) const {
   return is_null(column) ? std::nullopt : std::optional(time(column));
 }
-std::optional<base::Digest> Statement::optional_digest(int column) const {
-  return is_null(column) ? std::nullopt : std::optional(digest(column));
-}
-
 }  // namespace lathe::db

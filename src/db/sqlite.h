@@ -59,10 +59,8 @@ class Statement {
   std::string text(int column) const;
   base::Digest digest(int column) const;  // throws corrupt when it is not 32 bytes
   base::UtcTime time(int column) const { return {integer(column)}; }
-  std::optional<std::int64_t> optional_integer(int column) const;
   std::optional<std::string> optional_text(int column) const;
   std::optional<base::UtcTime> optional_time(int column) const;
-  std::optional<base::Digest> optional_digest(int column) const;
 
  private:
   friend class Connection;

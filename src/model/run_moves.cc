@@ -170,14 +170,6 @@ Result<Change> finished(const RunRecord& run, const AttemptRecord& attempt, cons
   return change;
 }
 
-Result<Change> attempt_lost(const RunRecord& run, const AttemptRecord& attempt, std::string message, UtcTime now) {
-  ExitRecord exit;
-  exit.reason = EndReason::node_lost;
-  exit.message = std::move(message);
-  exit.ended = now;
-  return finished(run, attempt, exit, now);
-}
-
 Result<Change> unplaced(const RunRecord& run, const AttemptRecord& attempt, UtcTime now) {
   if (!is_live(run, attempt)) return fenced(run, attempt);
   Change change = start_change(run, attempt);

@@ -57,9 +57,6 @@ base::Result<Change> process_ended(const RunRecord& run, const AttemptRecord& at
 // A run ends Canceled when cancel was asked and the process was stopped; one that exited by itself ends as it exited.
 base::Result<Change> finished(const RunRecord& run, const AttemptRecord& attempt, const ExitRecord& exit,
                               base::UtcTime now);
-// The runner or its machine is gone: finished() with `node_lost`.
-base::Result<Change> attempt_lost(const RunRecord& run, const AttemptRecord& attempt, std::string message,
-                                  base::UtcTime now);
 
 // The runner of a placed attempt never came to life, so that nothing of the run has happened: the attempt is over as
 // `node_lost`, the run waits again (or is Canceled, when that was asked), and no failure is counted.

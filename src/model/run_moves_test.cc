@@ -75,6 +75,14 @@ ExitRecord exit_with(EndReason reason, int code = 0) {
   return exit;
 }
 
+// Nobody knows when it began, if it did.
+ExitRecord lost() {
+  ExitRecord exit;
+  exit.reason = EndReason::node_lost;
+  exit.ended = kLater;
+  return exit;
+}
+
 TEST(RunMoves, AStraightLifePassesEveryState) {
   World world = running().end_process().finish(exit_with(EndReason::exited));
   EXPECT_EQ(world.walked(), "NotStarted Starting Preparing Queued Running Finalizing Completed");
@@ -218,7 +226,7 @@ TEST(RunMoves, HearingTheSameAgainChangesNothing) {
 TEST(RunMoves, AZombieOfAnOldAttemptIsFenced) {
   World world = running({.infrastructure = 1, .user = 0});
   AttemptRecord old = *world.attempt;
-  world.apply(attempt_lost(world.run, old, "runner died", kLater));
+  world.apply(finished(world.run, old, lost(), kLater));
   AttemptRecord old_ended = *world.attempt;
   for (int step = 0; step < 2; ++step) {  // while it waits, and while attempt 2 runs
     for (const AttemptRecord& zombie : {step == 0 ? old_ended : old}) {
@@ -236,7 +244,7 @@ TEST(RunMoves, ATerminalRunIsFinal) {
   World world = running().finish(exit_with(EndReason::exited));
   EXPECT_EQ(claimed(world.run, *world.attempt, kLater).error().code(), Code::conflict);
   EXPECT_EQ(finished(world.run, *world.attempt, exit_with(EndReason::exited, 1), kLater).error().code(), Code::fenced);
-  EXPECT_EQ(attempt_lost(world.run, *world.attempt, "gone", kLater).error().code(), Code::fenced);
+  EXPECT_EQ(finished(world.run, *world.attempt, lost(), kLater).error().code(), Code::fenced);
   auto cancel = cancel_requested(world.run, world.attempt, "x", kLater);
   EXPECT_EQ(cancel.error().code(), Code::conflict);
   EXPECT_EQ(cancel.error().message(), "run r1 is Completed and cannot be canceled");
@@ -247,7 +255,7 @@ TEST(RunMoves, CancelWithoutAnAttemptEndsAtOnce) {
   EXPECT_EQ(World().cancel().walked(), "NotStarted Starting Preparing CancelRequested Canceled");
   EXPECT_EQ(World().prepare().cancel().walked(), "NotStarted Starting Preparing Queued CancelRequested Canceled");
   World between = running({.infrastructure = 1, .user = 0});
-  between.apply(attempt_lost(between.run, *between.attempt, "gone", kNow)).cancel();
+  between.apply(finished(between.run, *between.attempt, lost(), kNow)).cancel();
   EXPECT_EQ(between.run.state, canceled);
 }
 
@@ -292,12 +300,12 @@ TEST(RunMoves, PreemptionAsksTheAttemptAndRequeuesWhereDeclared) {
 
 TEST(RunMoves, AnAttemptNobodyClaimedGoesBackWithoutLeavingTheQueue) {
   World world = World({.infrastructure = 1, .user = 0}).prepare().place();
-  world.apply(attempt_lost(world.run, *world.attempt, "did not start", kLater));
+  world.apply(finished(world.run, *world.attempt, lost(), kLater));
   EXPECT_EQ(world.walked(), "NotStarted Starting Preparing Queued");
   EXPECT_TRUE(world.attempt->ended);
   world.place();
   EXPECT_EQ(world.run.attempt, 2);
-  world.apply(attempt_lost(world.run, *world.attempt, "again", kLater));
+  world.apply(finished(world.run, *world.attempt, lost(), kLater));
   EXPECT_EQ(world.walked(), "NotStarted Starting Preparing Queued Failed");
 }
 

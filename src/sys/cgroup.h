@@ -47,8 +47,6 @@ class Cgroup {
   void kill_all() const;
   // Removes the folders; called by the destructor as well.
   void remove();
-  // Lets go of the folders without removing them: another process owns them now.
-  void disown() { folders_.clear(); }
 
  private:
   Cgroup() = default;

@@ -47,12 +47,5 @@ TEST(Examples, AComputeTargetIsAccepted) {
   EXPECT_EQ(target->max_nodes, 4);
 }
 
-TEST(Examples, AnErrorSaysWhatToDo) {
-  auto error = decode_error(example("error"), 400);
-  EXPECT_EQ(error.code(), base::Code::invalid);
-  EXPECT_EQ(error.field(), "node_count");
-  EXPECT_FALSE(error.hint().empty());
-}
-
 }  // namespace
 }  // namespace lathe::wire

@@ -219,27 +219,4 @@ base::Result<void> Fields::finish() const {
   return {};
 }
 
-std::string encode_error(const Error& error) {
-  return json::serialize(json::object{{"code", base::code_name(error.code())},
-                                      {"message", error.text()},
-                                      {"hint", error.hint()},
-                                      {"field", error.field()}});
-}
-
-Error decode_error(std::string_view body, int http_status) {
-  std::string code, message, hint, field;
-  if (auto value = parse_json(body); value && value->is_object()) {
-    Fields fields(*value, Unknown::pass);
-    fields.need("code")
-        .need("message")
-        .text("code", code)
-        .text("message", message)
-        .text("hint", hint)
-        .text("field", field);
-    if (fields.finish()) return Error(base::code_from_name(code), message).hint(hint).field(field);
-  }
-  return Error(base::code_from_http_status(http_status),
-               fmt::format("the server answered {}: {}", http_status, base::printable(base::trim(body))));
-}
-
 }  // namespace lathe::wire

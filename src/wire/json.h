@@ -87,9 +87,4 @@ class Fields {
   std::optional<base::Error> error_;
 };
 
-// {"code","message","hint","field"}, the one shape of an error in the API.
-std::string encode_error(const base::Error& error);
-// An answer that is not of that shape becomes an error by its HTTP status.
-base::Error decode_error(std::string_view body, int http_status);
-
 }  // namespace lathe::wire

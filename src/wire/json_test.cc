@@ -135,19 +135,5 @@ TEST(Fields, AnythingButAnObjectIsRefused) {
   EXPECT_EQ(read("{\"o\":[1]}", [](Fields& f) { f.objects("o", [](Fields&) {}); }).error().field(), "o[0]");
 }
 
-TEST(ErrorJson, ComesBackAsItWas) {
-  base::Error error = base::Error(Code::conflict, "taken").hint("use another id").field("id");
-  base::Error back = decode_error(encode_error(error), 409);
-  EXPECT_EQ(back.code(), Code::conflict);
-  EXPECT_EQ(back.message(), "taken");
-  EXPECT_EQ(back.hint(), "use another id");
-  EXPECT_EQ(back.field(), "id");
-}
-
-TEST(ErrorJson, AForeignAnswerBecomesAnErrorByItsStatus) {
-  EXPECT_EQ(decode_error("<html>Bad Gateway</html>", 503).code(), Code::unavailable);
-  EXPECT_EQ(decode_error("{\"message\":1}", 404).code(), Code::not_found);
-}
-
 }  // namespace
 }  // namespace lathe::wire
