@@ -126,6 +126,31 @@ TEST_F(FaultTest, KeepsTheSpoolWhenItIsStoppedBeforeTheServerIsBack) {
   EXPECT_TRUE(nothing_is_left());
 }
 
+// The end of one file never reached the disk.
+class TornSpoolTest : public RunnerTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(TornSpoolTest, IsDeliveredAsFarAsItIsWhole) {
+  const std::string torn = GetParam();
+  const std::string whole = counted_lines(1000);
+  set_script("seq 1 1000");
+  for (const char* call : {"link_log", "append_log", "finish"}) server_.turn_on(fmt::format("down-for-{}", call));
+  pid_t runner = start_runner();
+  const fs::path file = work_ / "spool" / torn;
+  ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "spool/exit") && fs::file_size(work_ / "spool/exit") > 0; }));
+  ::kill(runner, SIGTERM);
+  wait_for(runner);
+  fs::resize_file(file, fs::file_size(file) / 2);
+  for (const char* call : {"link_log", "append_log", "finish"}) server_.turn_off(fmt::format("down-for-{}", call));
+  EXPECT_EQ(0, wait_for(start_adopter()).code());
+  ASSERT_TRUE(server_.exit()) << "whatever was lost, the run ends";
+  EXPECT_EQ(torn == "exit" ? EndReason::node_lost : EndReason::exited, server_.exit()->reason);
+  if (torn == "log.0") EXPECT_EQ(server_.log(), whole.substr(0, whole.size() / 2));
+  if (torn == "exit") EXPECT_EQ(server_.log(), whole);
+  EXPECT_TRUE(nothing_is_left());
+}
+INSTANTIATE_TEST_SUITE_P(EachFile, TornSpoolTest, ::testing::Values("order.json", "exit", "log.0"),
+                         [](const auto& file) { return fmt::format("{}", static_cast<int>(file.index)); });
+
 TEST_F(FaultTest, KilledRunnerTakesAllItsProcessesWithItAndItsSpoolIsDelivered) {
   set_script(
       "setsid sh -c 'sh -c \"echo \\$\\$ > daemon; while :; do sleep 0.05; done\" & exit 0' & echo $$ > pid; echo "
@@ -331,7 +356,7 @@ TEST_F(FaultTest, ExitRecordIsWholeOrAbsentAfterAPowerCutAtEveryStep) {
   model::ExitRecord exit;
   exit.reason = EndReason::exited;
   exit.exit_code = 9;
-  for (auto loss : {sys::Loss::names_and_bytes, sys::Loss::bytes_only}) {
+  for (auto loss : sys::kEveryLoss) {
     bool acknowledged = false;
     for (std::size_t cut = 0; !acknowledged; ++cut) {
       fs::remove_all(work_);

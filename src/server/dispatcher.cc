@@ -25,6 +25,7 @@ namespace {
 // A runner that was asked to stop gets its grace and this long on top before it is ended by force.
 constexpr base::Duration kStopMargin = std::chrono::seconds(15);
 constexpr base::Duration kKillPeriod = std::chrono::seconds(2);
+constexpr base::Duration kFullDiskPause = std::chrono::seconds(1);
 
 // How often a runner, or the adopter of a dead one's spool, is started before its node is given up as lost; the waits
 // between grow from the first by three: twelve seconds in all.
@@ -185,13 +186,18 @@ Task<compute::Provider::Found> Dispatcher::find_runner(LiveAttemptPtr live, int 
 
 Task<std::string> Dispatcher::start_runner(LiveAttemptPtr live, int node, bool adopt) {
   auto task = task_of(*live, node);
-  try {
-    if (adopt) co_return co_await core_.provider.adopt(task, runner_url_);
-    auto token = authority_.attempt_token(live->run.id.value, task.run_sequence, task.attempt);
-    co_return co_await core_.provider.start({task, live->run.id.value, runner_url_, std::move(token)});
-  } catch (const Error& error) {
-    if (error.code() == Code::cancelled) throw;
-    base::log::error("a runner could not be started", {{"run", live->run.id.value}, {"why", error.text()}});
+  for (bool is_full = true; is_full && !live->over && live->stop == EndReason::none;) {
+    try {
+      if (adopt) co_return co_await core_.provider.adopt(task, runner_url_);
+      auto token = authority_.attempt_token(live->run.id.value, task.run_sequence, task.attempt);
+      co_return co_await core_.provider.start({task, live->run.id.value, runner_url_, std::move(token)});
+    } catch (const Error& error) {
+      if (error.code() == Code::cancelled) throw;
+      base::log::error("a runner could not be started", {{"run", live->run.id.value}, {"why", error.text()}});
+      is_full = error.code() == Code::no_space;
+    }
+    // A run does not fail because our disk is full: it waits for room.
+    if (is_full) co_await core_.home.sleep(kFullDiskPause, core_.scope.token());
   }
   co_return std::string();
 }

@@ -8,6 +8,10 @@ void Reserve::require_room() const {
   if (!full_)
     throw base::Error(base::Code::no_space, "the disk of the state folder is full; only what ends runs is still stored")
         .hint("make room there: delete runs, collect garbage with 'lathe store gc', or enlarge the disk");
+  if (!state_.has_inodes())
+    throw base::Error(base::Code::no_space,
+                      "the file system of the state folder can hold no more files (no free inodes)")
+        .hint("remove files there: delete runs, collect garbage with 'lathe store gc'; df -i shows how many are left");
 }
 
 void Reserve::start(bool full) {

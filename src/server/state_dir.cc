@@ -163,6 +163,13 @@ Result<void> StateDir::ensure_reserve() const {
   return {};
 }
 
+bool StateDir::has_inodes() const {
+  constexpr fsfilcnt_t kSpare = 32;  // for the logs and files of runs that are about to end
+  struct statvfs info{};
+  // A file system without a fixed number says zero.
+  return ::statvfs(root_.c_str(), &info) != 0 || info.f_files == 0 || info.f_favail >= kSpare;
+}
+
 bool StateDir::has_room_to_spare() const {
   struct statvfs info{};
   if (::statvfs(root_.c_str(), &info) != 0) return false;

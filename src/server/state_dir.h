@@ -38,6 +38,8 @@ class StateDir {
   // 64 MiB set aside, so that a full disk still has room for the last states of runs.
   base::Result<void> ensure_reserve() const;
   void release_reserve() const;
+  // Whether a few more files can be made; a file system can run out of them with much space left.
+  bool has_inodes() const;
   // Whether there is room for the reserve and as much again.
   bool has_room_to_spare() const;
 

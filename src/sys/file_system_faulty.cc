@@ -21,6 +21,13 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
+// Of the bytes that were written since the last sync the first half has reached the disk.
+void tear(std::string& synced, const std::string& now) {
+  const auto same = static_cast<std::size_t>(std::ranges::mismatch(synced, now).in1 - synced.begin());
+  const auto reached = same + (now.size() - std::min(now.size(), same)) / 2;
+  synced = now.substr(0, reached) + (synced.size() > reached ? synced.substr(reached) : "");
+}
+
 struct Survivor {
   std::string bytes;
   mode_t mode = 0644;
@@ -202,6 +209,7 @@ void FaultyFileSystem::restart(Loss loss) {
     survivor.changed = st.st_mtim;
     auto size = static_cast<std::size_t>(st.st_size);
     if (loss == Loss::bytes_only && survivor.bytes.size() < size) survivor.bytes.resize(size, '\0');
+    if (loss == Loss::torn) tear(survivor.bytes, read_whole(root_ / path));
   }
   if (loss == Loss::names_and_bytes) {
     disk_->live = disk_->synced;

@@ -5,6 +5,7 @@
 // through sys::FileSystem tests with it.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,11 +17,13 @@
 
 namespace lathe::sys {
 
-// What a power cut does to changes that were never synced. A disk may do either, so tests try both.
+// What a power cut does to changes that were never synced. A disk may do any, so tests try all.
 enum class Loss {
   names_and_bytes,  // the new name never appears
   bytes_only,       // the new name appears, and the file holds zeros where its bytes should be
+  torn,             // the new name appears, and of the new bytes the first half
 };
+inline constexpr std::array kEveryLoss{Loss::names_and_bytes, Loss::bytes_only, Loss::torn};
 
 class FaultyFileSystem : public FileSystem {
  public:

@@ -117,6 +117,17 @@ TEST(FaultyFileSystem, APowerCutLeavesZerosInFilesThatWereNotSynced) {
   EXPECT_EQ(content(folder / "a"), std::string(5, '\0'));
 }
 
+TEST(FaultyFileSystem, APowerCutTearsFilesThatWereNotSynced) {
+  Folder folder;
+  FaultyFileSystem files(folder.path());
+  auto file = files.create(folder / "a", 0644).value();
+  ASSERT_TRUE(files.write(file, "synced", 0));
+  ASSERT_TRUE(files.sync_file(folder / "a"));
+  ASSERT_TRUE(files.write(file, " and more", 6));
+  files.restart(Loss::torn);
+  EXPECT_EQ(content(folder / "a"), "synced and");
+}
+
 TEST(FaultyFileSystem, ARenameThatWasNotSyncedIsUndone) {
   Folder folder;
   FaultyFileSystem files(folder.path());
@@ -128,7 +139,7 @@ TEST(FaultyFileSystem, ARenameThatWasNotSyncedIsUndone) {
 }
 
 TEST(WriteFileDurably, AfterAPowerCutAtAnyStepTheRecordIsOldOrNewNeverTorn) {
-  for (auto loss : {Loss::names_and_bytes, Loss::bytes_only}) {
+  for (auto loss : kEveryLoss) {
     for (std::size_t step = 0;; ++step) {
       Folder folder;
       FaultyFileSystem files(folder.path());

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import tempfile
 import pathlib
@@ -36,6 +37,75 @@ def fill(folder):
                 assert failure.errno == errno.ENOSPC
                 break
     os.close(file)
+
+
+def fill_inodes(folder):
+    """Makes empty files until the file system can hold no more; bytes are left."""
+    (folder / "crowd").mkdir()
+    for number in range(1_000_000):
+        try:
+            (folder / "crowd" / str(number)).touch()
+        except OSError as failure:
+            assert failure.errno == errno.ENOSPC
+            return
+    raise AssertionError("the file system has too many inodes for this test")
+
+
+@pytest.fixture
+def few_inodes(tmp_path):
+    """A folder on an ext4 file system with room for bytes and for 1,024 files."""
+    if not os.path.exists("/dev/loop-control"):
+        pytest.skip("needs loop devices")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(256 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-N", "1024", image], check=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-inodes-"))
+    subprocess.run(["mount", "-o", "loop", image, folder], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+    folder.rmdir()
+
+
+def test_without_inodes_writes_are_507_the_rest_goes_on_and_recovers(make_server, few_inodes, tmp_path):
+    server = make_server(few_inodes / "state").start().prepare()
+    client, pid, gate = server.client(), server.pid, tmp_path / "gate"
+    done = client.submit("echo before; mkdir -p outputs; echo kept > outputs/kept")
+    client.wait(done, "Completed")
+    live = client.submit(f"echo ready; while [ ! -e {gate} ]; do sleep 0.05; done; mkdir -p outputs; echo late > outputs/late; echo over")
+    wait_for(lambda: b"ready" in client.log(live), 30, "the live run")
+    fill_inodes(few_inodes)
+    submit, data = make_submit("echo again"), os.urandom(1000)
+    for answer in (
+        client.post(client.path("runs"), submit),
+        client.request("POST", "/api/v1/blobs/pack", body=pack(data)),
+        client.request("PUT", f"/api/v1/blobs/{digest(data)}", query={"offset": 0, "size": len(data)}, body=data),
+    ):
+        assert answer.expect(507).error() == "no-space" and "inodes" in answer.json()["message"] and answer.json()["hint"]
+    client.get(client.path("runs", submit["id"])).expect(404)
+    client.get(f"/api/v1/blobs/{digest(data)}").expect(404)
+    assert client.log(done) == b"before\n" and client.file(done, "outputs/kept").expect(200).body == b"kept\n"
+    gate.touch()
+    shutil.rmtree(few_inodes / "crowd")
+    client.wait(live, "Completed")
+    assert client.log(live).endswith(b"over\n")
+    client.post(client.path("runs"), submit).expect(200, 201)
+    client.wait(submit["id"], "Completed")
+    assert server.pid == pid
+
+
+def test_a_run_waits_for_room_where_its_folder_is_to_be(make_server, few_inodes):
+    """The work folder is on another disk than the state: that one is full."""
+    server = make_server(config={"providers": {"local": {"work_dir": str(few_inodes / "work")}}}).start().prepare()
+    client = server.client()
+    client.wait(client.submit("true"), "Completed")
+    fill_inodes(few_inodes)
+    run = client.submit("echo at last")
+    wait_for(lambda: server.said().count("a runner could not be started") > 8, 60, "more tries than a broken runner gets")
+    assert client.status(run) == "Queued"
+    shutil.rmtree(few_inodes / "crowd")
+    client.wait(run, "Completed")
+    assert client.log(run) == b"at last\n" and len(client.run(run)["attempts"]) == 1
 
 
 def refused(client):
