@@ -70,7 +70,7 @@ def test_a_cancel_reaches_a_run_whose_runner_never_started(make_server, tmp_path
 def test_a_node_that_was_not_started_when_the_server_died_is_started_by_the_next(make_server, tmp_path, mark):
     """The other node has claimed and works. Nothing of the user's has run on this one: the attempt can go on."""
     gate, ready = tmp_path / "gate", tmp_path / "ready"
-    config = launcher(tmp_path, f'case "$7" in *.1) [ -e {gate} ] || exit 1;; esac; exec "$@"')
+    config = launcher(tmp_path, f'case "$6" in *.1) [ -e {gate} ] || exit 1;; esac; exec "$@"')
     config["providers"]["local"]["machine"] = {"cores": 4, "memory_gb": 4, "gpus": []}
     server = make_server(config=config).start().prepare()
     client = server.client()
