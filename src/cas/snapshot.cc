@@ -148,7 +148,7 @@ class SnapshotTaker {
   }
 
   FileDigester choose_digester() const {
-    if (!options_.choose_digester) return hash_file;
+    if (!options_.choose_digester) return [](int fd, std::uint64_t size) { return hash_file(fd, size); };
     std::uint64_t bytes = 0;
     for (auto i : unknown_) bytes += entries_[i].size;
     return options_.choose_digester(unknown_.size(), bytes);

@@ -38,7 +38,8 @@ void LocalStaging::give_up(const base::Error& why) {
 }
 
 cas::FileDigester LocalStaging::choose_digester(std::uint64_t files, std::uint64_t bytes) {
-  if ((files < kManyFiles && bytes < kManyBytes) || !begin()) return cas::hash_file;
+  if ((files < kManyFiles && bytes < kManyBytes) || !begin())
+    return [](int fd, std::uint64_t size) { return cas::hash_file(fd, size); };
   return [this](int fd, std::uint64_t size) { return take(fd, size); };
 }
 

@@ -45,7 +45,7 @@ std::string find_starter(const fs::path& folder) {
        entry.increment(failed)) {
     auto pid = static_cast<pid_t>(base::parse_u64(entry->path().filename().string()).value_or(0));
     if (pid <= 0 || ::getsid(pid) != pid || !has_argument(pid, folder.string()) || is_gone(pid)) continue;
-    if (auto since = process_start(pid); !since.empty()) return fmt::format("{}:{}:starting", pid, since);
+    if (auto since = sys::process_start(pid); !since.empty()) return fmt::format("{}:{}:starting", pid, since);
   }
   return {};
 }
