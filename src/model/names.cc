@@ -74,6 +74,10 @@ Result<void> check_workspace_name(std::string_view name) { return check_name({"w
 
 Result<void> check_compute_name(std::string_view name) { return check_name({"compute", 24, "-_", ""}, name); }
 
+Result<void> check_secret_name(std::string_view name) { return check_name({"secret", 127, "_.-", ""}, name); }
+
+Result<void> check_metric_source(std::string_view source) { return check_name({"source", 64, "_.-", ""}, source); }
+
 Result<void> check_variable_name(std::string_view name) {
   constexpr std::string_view kField = "environment.variables";
   std::string hint = "use letters, digits and _, not beginning with a digit, at most 255 characters";
@@ -98,9 +102,23 @@ Result<void> check_tag(std::string_view field, std::string_view key, std::string
   return {};
 }
 
-Result<void> check_tags(std::string_view field, const std::map<std::string, std::string>& tags, std::size_t limit) {
-  if (tags.size() > limit) return refuse_size(field, "entries", tags.size(), limit);
-  for (const auto& [key, value] : tags) LATHE_TRY_VOID(check_tag(field, key, value));
+Result<void> check_tags(const Tags& tags) {
+  if (tags.size() > kMaxTags) return refuse_size("tags", "entries", tags.size(), kMaxTags);
+  for (const auto& [key, value] : tags) LATHE_TRY_VOID(check_tag("tags", key, value.value_or("")));
+  return {};
+}
+
+Result<void> check_properties(const std::map<std::string, std::string>& properties) {
+  if (properties.size() > kMaxProperties)
+    return refuse_size("properties", "entries", properties.size(), kMaxProperties);
+  for (const auto& [key, value] : properties) LATHE_TRY_VOID(check_tag("properties", key, value));
+  return {};
+}
+
+Result<void> check_label(std::string_view field, std::string_view label) {
+  if (label.size() > kMaxTagKeyBytes || !is_clean_text(label))
+    return refuse(field, label, "is too long or not plain text",
+                  fmt::format("use at most {} bytes of text on one line", kMaxTagKeyBytes));
   return {};
 }
 
@@ -157,11 +175,11 @@ Result<void> check_command(const Command& command) {
   return {};
 }
 
-Result<void> check_environment(const EnvironmentRef& environment, bool needs_interpreter) {
+Result<void> check_environment(const EnvironmentRef& environment) {
   const std::string& interpreter = environment.interpreter;
   constexpr std::string_view kField = "environment.interpreter";
-  if (interpreter.empty() && needs_interpreter)
-    return refuse(kField, "", "is missing", "a script needs a Python: give its path, e.g. /usr/bin/python3");
+  LATHE_TRY_VOID(check_label("environment.name", environment.name));
+  LATHE_TRY_VOID(check_label("environment.version", environment.version));
   if (!interpreter.empty() && (interpreter[0] != '/' || interpreter.size() > 4095 || !is_clean_text(interpreter)))
     return refuse(kField, interpreter, "is not an absolute path", "e.g. /usr/bin/python3");
   if (environment.variables.size() > kMaxVariables)
@@ -176,6 +194,32 @@ Result<void> check_environment(const EnvironmentRef& environment, bool needs_int
   return {};
 }
 
+// What an interactive run has no use for is refused: somebody who asks for nodes must not wait for them in vain.
+Result<void> check_interactive(const RunSpec& spec) {
+  auto refuse_field = [](std::string_view field) {
+    return base::fail(Error(Code::invalid, fmt::format("an interactive run has no {}", field))
+                          .field(std::string(field))
+                          .hint("its client does the work; leave it out, or submit a script"));
+  };
+  if (!spec.command.script.empty()) return refuse_field("script");
+  if (!spec.command.command.empty()) return refuse_field("command");
+  if (!spec.command.arguments.empty()) return refuse_field("arguments");
+  if (!spec.compute.empty()) return refuse_field("compute");
+  if (spec.node_count != 1) return refuse_field("node_count");
+  return {};
+}
+
+Result<void> check_work(const RunSpec& spec) {
+  if (spec.kind == RunKind::interactive) return check_interactive(spec);
+  LATHE_TRY_VOID(check_command(spec.command));
+  if (!spec.command.script.empty() && !spec.snapshot)
+    return base::fail(Error(Code::invalid, "a script is given without a snapshot")
+                          .field("snapshot")
+                          .hint("upload the source folder first and name its tree, or use command"));
+  LATHE_TRY_VOID(check_compute_name(spec.compute));
+  return check_range("node_count", spec.node_count, 1, kMaxNodes);
+}
+
 }  // namespace
 
 Result<void> validate_spec(const RunSpec& spec) {
@@ -183,21 +227,17 @@ Result<void> validate_spec(const RunSpec& spec) {
   if (spec.display_name.size() > kMaxDisplayNameBytes || !is_clean_text(spec.display_name))
     return refuse("display_name", spec.display_name, "is too long or not plain text",
                   fmt::format("use at most {} bytes of text on one line", kMaxDisplayNameBytes));
-  LATHE_TRY_VOID(check_command(spec.command));
-  LATHE_TRY_VOID(check_environment(spec.environment, !spec.command.script.empty()));
-  if (!spec.command.script.empty() && !spec.snapshot)
-    return base::fail(Error(Code::invalid, "a script is given without a snapshot")
-                          .field("snapshot")
-                          .hint("upload the source folder first and name its tree, or use command"));
-  LATHE_TRY_VOID(check_compute_name(spec.compute));
-  LATHE_TRY_VOID(check_range("node_count", spec.node_count, 1, kMaxNodes));
+  LATHE_TRY_VOID(check_work(spec));
+  LATHE_TRY_VOID(check_environment(spec.environment));
+  if (!spec.parent.value.empty()) LATHE_TRY_VOID(check_name({"parent", 256, "_.-", "_"}, spec.parent.value));
+  LATHE_TRY_VOID(check_label("run_type", spec.run_type));
   LATHE_TRY_VOID(check_range("priority", spec.priority, -kMaxPriority, kMaxPriority));
   LATHE_TRY_VOID(check_range("max_run_duration_seconds", spec.max_run_duration_seconds, 1, kMaxRunSeconds));
   LATHE_TRY_VOID(check_range("grace_seconds", spec.grace_seconds, 0, kMaxGraceSeconds));
   LATHE_TRY_VOID(check_range("retries.infrastructure", spec.retries.infrastructure, 0, kMaxRetries));
   LATHE_TRY_VOID(check_range("retries.user", spec.retries.user, 0, kMaxRetries));
-  LATHE_TRY_VOID(check_tags("tags", spec.tags, kMaxTags));
-  return check_tags("properties", spec.properties, kMaxProperties);
+  LATHE_TRY_VOID(check_tags(spec.tags));
+  return check_properties(spec.properties);
 }
 
 }  // namespace lathe::model

@@ -37,13 +37,19 @@ base::Result<void> check_compute_name(std::string_view name);
 base::Result<void> check_variable_name(std::string_view name);
 // One tag or property; `field` is "tags" or "properties".
 base::Result<void> check_tag(std::string_view field, std::string_view key, std::string_view value);
-base::Result<void> check_tags(std::string_view field, const std::map<std::string, std::string>& tags,
-                              std::size_t limit);
+base::Result<void> check_tags(const Tags& tags);
+base::Result<void> check_properties(const std::map<std::string, std::string>& properties);
+// A client's own word: a run type, an environment's name. At most 255 bytes of text on one line.
+base::Result<void> check_label(std::string_view field, std::string_view label);
+base::Result<void> check_secret_name(std::string_view name);
+// The journal that metric records come from; usually a UUID.
+base::Result<void> check_metric_source(std::string_view source);
 // Relative, '/'-separated, no empty, "." or ".." part, no control character, valid UTF-8.
 base::Result<void> check_artifact_path(std::string_view field, std::string_view path);
 base::Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t low, std::int64_t high);
 
-// The whole of a submit, except what depends on this site (the compute target, the snapshot's presence).
+// The whole of a submit, except what depends on this site (the compute target, the snapshot's presence, the
+// interpreter of a script that names none).
 base::Result<void> validate_spec(const RunSpec& spec);
 
 }  // namespace lathe::model

@@ -96,6 +96,24 @@ TEST(ValidateSpec, AcceptsAnOrdinaryRun) {
             "");
 }
 
+TEST(ValidateSpec, AnInteractiveRunHasNothingToStart) {
+  auto refused = [](auto change) {
+    RunSpec spec;
+    spec.experiment = "e";
+    spec.kind = RunKind::interactive;
+    spec.compute = "";
+    change(spec);
+    auto result = validate_spec(spec);
+    return result ? std::string() : result.error().field();
+  };
+  EXPECT_EQ(refused([](RunSpec&) {}), "");
+  EXPECT_EQ(refused([](RunSpec& s) { s.command.script = "a.py"; }), "script");
+  EXPECT_EQ(refused([](RunSpec& s) { s.command.command = {"true"}; }), "command");
+  EXPECT_EQ(refused([](RunSpec& s) { s.command.arguments = {"x"}; }), "arguments");
+  EXPECT_EQ(refused([](RunSpec& s) { s.compute = "gpu"; }), "compute");
+  EXPECT_EQ(refused([](RunSpec& s) { s.node_count = 2; }), "node_count");
+}
+
 TEST(ValidateSpec, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refused_field([](RunSpec& s) { s.experiment = ""; }), "experiment");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.display_name = "a\nb"; }), "display_name");
@@ -109,7 +127,9 @@ TEST(ValidateSpec, NamesTheFieldThatIsWrong) {
             "arguments");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.command.arguments.assign(9, std::string(kMaxArgumentBytes, 'a')); }),
             "arguments");
-  EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.interpreter = ""; }), "environment.interpreter");
+  EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.name = std::string(256, 'n'); }), "environment.name");
+  EXPECT_EQ(refused_field([](RunSpec& s) { s.run_type = "two\nlines"; }), "run_type");
+  EXPECT_EQ(refused_field([](RunSpec& s) { s.parent = {"../x"}; }), "parent");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.interpreter = "python"; }), "environment.interpreter");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.variables = {{"A=B", "c"}}; }), "environment.variables");
   EXPECT_EQ(refused_field([](RunSpec& s) { s.environment.variables = {{"A", "\0"s}}; }), "environment.variables");

@@ -17,6 +17,15 @@ namespace lathe::model {
 
 using RunId = base::StringId<struct RunTag>;
 
+// A script (or command) is placed on nodes and run by a runner; an interactive run is driven and ended by its client,
+// has no attempt and uses no compute.
+enum class RunKind { script, interactive };
+std::string_view kind_name(RunKind kind);
+std::optional<RunKind> kind_from_name(std::string_view name);
+
+// A tag may have no value.
+using Tags = std::map<std::string, std::optional<std::string>>;
+
 // How the user's process is started. Exactly one of `script` and `command` is set.
 struct Command {
   std::string script;                  // relative to the snapshot, run by the interpreter
@@ -29,6 +38,7 @@ struct Command {
 struct EnvironmentRef {
   std::string interpreter;  // absolute path of a Python, empty when `command` needs none
   std::map<std::string, std::string> variables;
+  std::string name = {}, version = {};  // of a registered environment; kept and shown
   bool operator==(const EnvironmentRef&) const = default;
 };
 
@@ -50,8 +60,12 @@ struct RunSpec {
   std::int64_t max_run_duration_seconds = 2'592'000;
   std::int64_t grace_seconds = 30;
   RetryLimits retries;
-  std::map<std::string, std::string> tags;
+  Tags tags;
   std::map<std::string, std::string> properties;
+  RunKind kind = RunKind::script;
+  RunId parent;                            // empty: none
+  std::string run_type;                    // a client's word for what this is, e.g. "azureml.scriptrun"
+  std::optional<base::Digest> definition;  // of the client's own description of the run, which is kept beside it
   bool operator==(const RunSpec&) const = default;
 };
 
@@ -113,6 +127,7 @@ struct AttemptRecord {
 struct RunError {
   std::string code;  // "script-failed", "out-of-memory", "node-lost", …
   std::string message;
+  std::string details = {};  // of an interactive run: what its client said about it
 };
 
 struct RunRecord {
@@ -131,6 +146,8 @@ struct RunRecord {
   std::optional<base::UtcTime> started, ended;
   bool archived = false;
   std::string submitted_by;
+  RunId root;                       // the first of its ancestors; empty without a parent
+  std::int64_t children_count = 0;  // as counted when the run was read
 };
 
 // One move of a run, as written to the event table.

@@ -113,6 +113,31 @@ Result<Change> prepare_failed(const RunRecord& run, std::string message, UtcTime
   return change;
 }
 
+Result<Change> interactive_started(const RunRecord& run, UtcTime now) {
+  LATHE_CHECK(run.spec.kind == RunKind::interactive, "run {} is not interactive", run.id.value);
+  Change change = start_change(run);
+  move(change, RunState::queued, "it needs no compute", now);
+  move(change, RunState::running, "driven by its client", now);
+  change.run.started = now;
+  return change;
+}
+
+Result<Change> interactive_ended(const RunRecord& run, std::optional<RunError> error, std::string reason, UtcTime now) {
+  const RunState end = error ? RunState::failed : RunState::completed;
+  if (run.spec.kind != RunKind::interactive)
+    return base::fail(
+        Error(Code::conflict, fmt::format("run {} is not interactive: it ends when its script does", run.id.value))
+            .hint(fmt::format("to stop it: lathe run cancel {}", run.id.value)));
+  if (run.state == end) return unchanged(run);
+  if (run.state != RunState::running)
+    return wrong_state(run, error ? "failed" : "completed", "it has already ended otherwise");
+  Change change = start_change(run);
+  change.run.error = std::move(error);
+  move(change, RunState::finalizing, reason, now);
+  move(change, end, std::move(reason), now);
+  return change;
+}
+
 Result<Change> placed(const RunRecord& run, const std::optional<AttemptRecord>& current, std::vector<Slice> slices,
                       const base::Digest& token_hash, UtcTime now) {
   if (run.state != RunState::queued || live(run, current)) return wrong_state(run, "placed again", "plan anew");

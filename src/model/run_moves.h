@@ -40,6 +40,13 @@ base::Result<Change> prepared(const RunRecord& run, std::string reason, base::Ut
 // Starting or Preparing → Failed with code "prepare-failed".
 base::Result<Change> prepare_failed(const RunRecord& run, std::string message, base::UtcTime now);
 
+// An interactive run: Preparing → Queued → Running at once; nobody has to place it.
+base::Result<Change> interactive_started(const RunRecord& run, base::UtcTime now);
+// Its client says that it is over: Running → Finalizing → Completed, or Failed when there is an error. The same end
+// again is heard without effect; another one, and the end of a run that is not interactive, is a `conflict`.
+base::Result<Change> interactive_ended(const RunRecord& run, std::optional<RunError> error, std::string reason,
+                                       base::UtcTime now);
+
 // Queued without a live attempt → attempt n+1 on these slices; the state stays Queued until a runner claims it.
 // `current` is the run's latest attempt, if any.
 base::Result<Change> placed(const RunRecord& run, const std::optional<AttemptRecord>& current,

@@ -92,6 +92,36 @@ TEST(RunMoves, AStraightLifePassesEveryState) {
   EXPECT_EQ(world.attempt->ended, kLater);
 }
 
+RunRecord interactive_run() {
+  RunSpec spec;
+  spec.kind = RunKind::interactive;
+  auto made = make_run({.id = {"i"}, .workspace = "w", .submitted_by = "me", .notes = {}}, spec, {1});
+  return interactive_started(made.run, {2}).value().run;
+}
+
+TEST(RunMoves, AnInteractiveRunIsRunningAtOnceAndEndsByItsClientsWord) {
+  const auto run = interactive_run();
+  EXPECT_EQ(run.state, RunState::running);
+  EXPECT_EQ(run.attempt, 0);
+  EXPECT_EQ(run.started, base::UtcTime{2});
+  const auto done = interactive_ended(run, std::nullopt, "done", {3}).value();
+  EXPECT_EQ(done.run.state, RunState::completed);
+  EXPECT_EQ(done.run.ended, base::UtcTime{3});
+  EXPECT_FALSE(interactive_ended(done.run, std::nullopt, "again", {4}).value().changed);
+  const RunError error{"UserError", "nan", "trace"};
+  const auto bad = interactive_ended(run, error, "failed", {3}).value();
+  EXPECT_EQ(bad.run.state, RunState::failed);
+  EXPECT_EQ(bad.run.error->details, "trace");
+  EXPECT_EQ(interactive_ended(done.run, error, "failed", {4}).error().code(), base::Code::conflict);
+  EXPECT_EQ(cancel_requested(run, std::nullopt, "canceled", {3}).value().run.state, RunState::canceled);
+}
+
+TEST(RunMoves, AScriptDoesNotEndByAWord) {
+  auto run = interactive_run();
+  run.spec.kind = RunKind::script;
+  EXPECT_EQ(interactive_ended(run, std::nullopt, "done", {3}).error().code(), base::Code::conflict);
+}
+
 TEST(RunMoves, AFinishFillsInWhatWasNotReported) {
   EXPECT_EQ(running().finish(exit_with(EndReason::exited)).walked(),
             "NotStarted Starting Preparing Queued Running Finalizing Completed");
