@@ -158,6 +158,24 @@ Fields& Fields::text_map(std::string_view key, std::map<std::string, std::string
   return *this;
 }
 
+Fields& Fields::tag_map(std::string_view key, std::map<std::string, std::optional<std::string>>& out) {
+  const json::value* value = find(key);
+  if (!value) return *this;
+  if (!value->is_object()) return refuse(key, "an object of strings"), *this;
+  out.clear();
+  for (const auto& [name, element] : value->get_object()) {
+    if (!element.is_string() && !element.is_null())
+      return refuse(key, fmt::format("an object of strings ('{}' is not one)", base::printable(name, 80))), *this;
+    out.emplace(name, element.is_null() ? std::nullopt : std::optional<std::string>(view(element.get_string())));
+  }
+  return *this;
+}
+
+Fields& Fields::any(std::string_view key, const json::value*& out) {
+  if (const json::value* value = find(key)) out = value;
+  return *this;
+}
+
 Fields& Fields::digest(std::string_view key, std::optional<base::Digest>& out) {
   const json::value* value = find(key);
   if (!value) return *this;

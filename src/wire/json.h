@@ -50,6 +50,10 @@ class Fields {
   Fields& boolean(std::string_view key, bool& out);
   Fields& texts(std::string_view key, std::vector<std::string>& out);
   Fields& text_map(std::string_view key, std::map<std::string, std::string>& out);
+  // As text_map, where a value may be null.
+  Fields& tag_map(std::string_view key, std::map<std::string, std::optional<std::string>>& out);
+  // Whatever JSON is there; it lives as long as the value that these fields are read from.
+  Fields& any(std::string_view key, const boost::json::value*& out);
   Fields& digest(std::string_view key, std::optional<base::Digest>& out);
   Fields& time(std::string_view key, base::UtcTime& out);
   Fields& time(std::string_view key, std::optional<base::UtcTime>& out);

@@ -18,6 +18,12 @@ json::object map_json(const std::map<std::string, std::string>& map) {
   return out;
 }
 
+json::object tags_json(const model::Tags& tags) {
+  json::object out;
+  for (const auto& [key, value] : tags) out.emplace(key, value ? json::value(*value) : json::value(nullptr));
+  return out;
+}
+
 json::array texts_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
 
 json::value time_json(const std::optional<base::UtcTime>& time) {
@@ -30,11 +36,13 @@ void read_spec(Fields& fields, RunSpec& spec) {
       .text("script", spec.command.script)
       .texts("command", spec.command.command)
       .texts("arguments", spec.command.arguments)
-      .object(
-          "environment",
-          [&](Fields& nested) {
-            nested.text("interpreter", spec.environment.interpreter).text_map("variables", spec.environment.variables);
-          })
+      .object("environment",
+              [&](Fields& nested) {
+                nested.text("interpreter", spec.environment.interpreter)
+                    .text_map("variables", spec.environment.variables)
+                    .text("name", spec.environment.name)
+                    .text("version", spec.environment.version);
+              })
       .digest("snapshot", spec.snapshot)
       .text("compute", spec.compute)
       .integer("node_count", spec.node_count)
@@ -45,8 +53,32 @@ void read_spec(Fields& fields, RunSpec& spec) {
               [&](Fields& nested) {
                 nested.integer("infrastructure", spec.retries.infrastructure).integer("user", spec.retries.user);
               })
-      .text_map("tags", spec.tags)
-      .text_map("properties", spec.properties);
+      .tag_map("tags", spec.tags)
+      .text_map("properties", spec.properties)
+      .word("kind", spec.kind, model::kind_from_name, "script or interactive")
+      .text("parent", spec.parent.value)
+      .text("run_type", spec.run_type);
+  if (spec.kind == model::RunKind::interactive && spec.compute == RunSpec().compute) spec.compute.clear();
+}
+
+base::Result<void> take_definition(const json::value& value, RunSubmit& submit) {
+  auto refuse = [](base::Code code, std::string message) {
+    return base::fail(base::Error(code, std::move(message)).field("definition").hint("give a smaller JSON object"));
+  };
+  if (!value.is_object()) return refuse(base::Code::invalid, "definition must be an object");
+  submit.definition = json::serialize(value);
+  if (submit.definition.size() > kMaxDefinitionBytes)
+    return refuse(base::Code::too_large, fmt::format("definition has {} bytes; at most {} are allowed",
+                                                     submit.definition.size(), kMaxDefinitionBytes));
+  submit.spec.definition = base::sha256(submit.definition);
+  return {};
+}
+
+json::object environment_json(const model::EnvironmentRef& environment) {
+  json::object out{{"interpreter", environment.interpreter}, {"variables", map_json(environment.variables)}};
+  if (!environment.name.empty()) out["name"] = environment.name;
+  if (!environment.version.empty()) out["version"] = environment.version;
+  return out;
 }
 
 // Keys in alphabetical order: the canonical form.
@@ -56,18 +88,20 @@ json::object spec_json(const RunSpec& spec) {
   out["command"] = texts_json(spec.command.command);
   out["compute"] = spec.compute;
   out["display_name"] = spec.display_name;
-  out["environment"] = {{"interpreter", spec.environment.interpreter},
-                        {"variables", map_json(spec.environment.variables)}};
+  out["environment"] = environment_json(spec.environment);
   out["experiment"] = spec.experiment;
   out["grace_seconds"] = spec.grace_seconds;
+  if (spec.kind != model::RunKind::script) out["kind"] = model::kind_name(spec.kind);
   out["max_run_duration_seconds"] = spec.max_run_duration_seconds;
   out["node_count"] = spec.node_count;
+  if (!spec.parent.value.empty()) out["parent"] = spec.parent.value;
   out["priority"] = spec.priority;
   out["properties"] = map_json(spec.properties);
   out["retries"] = {{"infrastructure", spec.retries.infrastructure}, {"user", spec.retries.user}};
+  if (!spec.run_type.empty()) out["run_type"] = spec.run_type;
   out["script"] = spec.command.script;
   out["snapshot"] = spec.snapshot ? json::value(spec.snapshot->hex()) : json::value(nullptr);
-  out["tags"] = map_json(spec.tags);
+  out["tags"] = tags_json(spec.tags);
   return out;
 }
 
@@ -77,9 +111,11 @@ base::Result<RunSubmit> parse_run_submit(std::string_view body) {
   LATHE_TRY(json::value value, parse_json(body, kMaxSubmitBytes));
   RunSubmit submit;
   Fields fields(value);
-  fields.need("id").need("experiment").text("id", submit.id.value);
+  const json::value* definition = nullptr;
+  fields.need("id").need("experiment").text("id", submit.id.value).any("definition", definition);
   read_spec(fields, submit.spec);
   LATHE_TRY_VOID(fields.finish());
+  if (definition) LATHE_TRY_VOID(take_definition(*definition, submit));
   LATHE_TRY_VOID(model::check_run_id(submit.id.value));
   LATHE_TRY_VOID(model::validate_spec(submit.spec));
   return submit;
@@ -88,6 +124,7 @@ base::Result<RunSubmit> parse_run_submit(std::string_view body) {
 std::string encode_run_submit(const RunSubmit& submit) {
   json::object out = spec_json(submit.spec);
   out["id"] = submit.id.value;
+  if (!submit.definition.empty()) out["definition"] = json::parse(submit.definition);
   return json::serialize(out);
 }
 
@@ -123,9 +160,34 @@ json::object attempt_json(const model::AttemptRecord& attempt) {
   return out;
 }
 
+namespace {
+
+json::value error_json(const model::RunError& error) {
+  json::object out{{"code", error.code}, {"message", error.message}};
+  if (!error.details.empty()) out["details"] = error.details;
+  return out;
+}
+
+// Where the run stands among others, and what its client calls it.
+void add_kin(json::object& out, const model::RunRecord& run) {
+  auto id_or_null = [](const model::RunId& id) {
+    return id.value.empty() ? json::value(nullptr) : json::value(id.value);
+  };
+  out["kind"] = model::kind_name(run.spec.kind);
+  out["parent"] = id_or_null(run.spec.parent);
+  out["root"] = id_or_null(run.root);
+  out["run_type"] = run.spec.run_type;
+  out["children_count"] = run.children_count;
+}
+
+}  // namespace
+
 json::object run_json(const RunView& view) {
   const model::RunRecord& run = view.run;
   json::object out = spec_json(run.spec);
+  add_kin(out, run);
+  if (view.definition)
+    out["definition"] = view.definition->empty() ? json::value(nullptr) : json::parse(*view.definition);
   out["id"] = run.id.value;
   out["workspace"] = run.workspace;
   out["sequence"] = run.sequence;
@@ -135,8 +197,7 @@ json::object run_json(const RunView& view) {
   out["created"] = base::format_utc(run.created);
   out["started"] = time_json(run.started);
   out["ended"] = time_json(run.ended);
-  out["error"] =
-      run.error ? json::value{{"code", run.error->code}, {"message", run.error->message}} : json::value(nullptr);
+  out["error"] = run.error ? error_json(*run.error) : json::value(nullptr);
   out["notes"] = texts_json(run.notes);
   out["usage"] = usage_json(run.usage);
   out["waiting"] =

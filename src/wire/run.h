@@ -16,10 +16,12 @@ namespace lathe::wire {
 struct RunSubmit {
   model::RunId id;
   model::RunSpec spec;
+  std::string definition = {};  // the client's own description, a JSON object; spec.definition is its digest
 };
 
-// The largest submit: arguments and variables of 1 MiB each, escaped.
-inline constexpr std::size_t kMaxSubmitBytes = 4 * 1024 * 1024;
+// The largest submit: arguments and variables of 1 MiB each, escaped, and a definition.
+inline constexpr std::size_t kMaxDefinitionBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxSubmitBytes = 4 * 1024 * 1024 + kMaxDefinitionBytes;
 
 // Strict: unknown fields, wrong types, wrong names and numbers are refused with their field. What comes back is valid.
 base::Result<RunSubmit> parse_run_submit(std::string_view body);
@@ -42,6 +44,7 @@ struct RunView {
   const model::RunRecord& run;
   std::span<const model::AttemptRecord> attempts;
   std::optional<Waiting> waiting;
+  std::optional<std::string> definition = {};  // JSON text; nothing: not shown
 };
 
 boost::json::object run_json(const RunView& view);
