@@ -86,6 +86,47 @@ model::Slice to_slice(const json::value& value) {
           .gpus = to_strings(object.at("gpus"))};
 }
 
+json::object to_object(const model::Tags& tags) {
+  json::object object;
+  for (const auto& [key, value] : tags) object.emplace(key, value ? json::value(*value) : json::value(nullptr));
+  return object;
+}
+
+model::Tags to_tags(const json::value& value) {
+  model::Tags tags;
+  for (const auto& [key, item] : value.as_object())
+    tags.emplace(std::string(key), item.is_null() ? std::nullopt : std::optional(plain(item)));
+  return tags;
+}
+
+// Fields of later versions; each is left out while it has its old meaning.
+void add_later_fields(json::object& object, const model::RunSpec& spec) {
+  auto add = [&](const char* key, const std::string& text) {
+    if (!text.empty()) object[key] = text;
+  };
+  if (spec.kind != model::RunKind::script) object["kind"] = model::kind_name(spec.kind);
+  add("parent", spec.parent.value);
+  add("run_type", spec.run_type);
+  add("environment_name", spec.environment.name);
+  add("environment_version", spec.environment.version);
+  if (spec.definition) object["definition"] = spec.definition->hex();
+}
+
+void read_later_fields(const json::object& object, model::RunSpec& spec) {
+  auto read = [&](const char* key, std::string& text) {
+    if (object.contains(key)) text = text_at(object, key);
+  };
+  std::string kind(model::kind_name(spec.kind)), definition;
+  read("kind", kind);
+  spec.kind = model::kind_from_name(kind).value();
+  read("parent", spec.parent.value);
+  read("run_type", spec.run_type);
+  read("environment_name", spec.environment.name);
+  read("environment_version", spec.environment.version);
+  read("definition", definition);
+  if (!definition.empty()) spec.definition = base::value_or_throw(base::Digest::parse(definition));
+}
+
 model::RunSpec to_spec(const json::value& value) {
   const json::object& object = value.as_object();
   model::RunSpec spec;
@@ -105,15 +146,16 @@ model::RunSpec to_spec(const json::value& value) {
   spec.grace_seconds = integer_at(object, "grace_seconds");
   spec.retries = {.infrastructure = static_cast<int>(integer_at(object, "infrastructure_retries")),
                   .user = static_cast<int>(integer_at(object, "user_retries"))};
-  spec.tags = to_map(object.at("tags"));
+  spec.tags = to_tags(object.at("tags"));
   spec.properties = to_map(object.at("properties"));
+  read_later_fields(object, spec);
   return spec;
 }
 
 }  // namespace
 
 std::string encode_spec(const model::RunSpec& spec) {
-  return json::serialize(json::object{
+  json::object object{
       {"experiment", spec.experiment},
       {"display_name", spec.display_name},
       {"script", spec.command.script},
@@ -131,7 +173,9 @@ std::string encode_spec(const model::RunSpec& spec) {
       {"user_retries", spec.retries.user},
       {"tags", to_object(spec.tags)},
       {"properties", to_object(spec.properties)},
-  });
+  };
+  add_later_fields(object, spec);
+  return json::serialize(object);
 }
 
 model::RunSpec decode_spec(std::string_view text) { return decode(text, "run specification", to_spec); }

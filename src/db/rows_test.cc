@@ -282,5 +282,18 @@ TEST(Columns, GiveTheSameTextForTheSameValue) {
   EXPECT_EQ(columns::decode_spec(columns::encode_spec(spec)), spec);
 }
 
+TEST(Columns, KeepTheFieldsThatCameLater) {
+  model::RunSpec spec;
+  spec.experiment = "e";
+  spec.kind = model::RunKind::interactive;
+  spec.parent = {"p"};
+  spec.run_type = "azureml.childrun";
+  spec.environment.name = "tf";
+  spec.environment.version = "3";
+  spec.definition = base::sha256("{}");
+  spec.tags = {{"best", std::nullopt}};
+  EXPECT_EQ(columns::decode_spec(columns::encode_spec(spec)), spec);
+}
+
 }  // namespace
 }  // namespace lathe::db

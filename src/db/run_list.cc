@@ -45,6 +45,8 @@ std::string scope_of(const ListQuery& query) {
   std::string scope = fmt::format("runs\n{}{}", part(query.workspace), part(query.experiment));
   scope += query.state ? model::state_name(*query.state) : "-";
   scope += query.tag ? part(query.tag->key) + part(query.tag->value) : "--";
+  scope += query.property ? part(query.property->key) + part(query.property->value) : "--";
+  scope += part(query.parent) + (query.recursive ? "*" : "-") + part(query.run_type);
   scope += fmt::format("{},{},", time(query.since), time(query.until));
   return scope + (!query.archived ? "both" : *query.archived ? "archived" : "current");
 }
@@ -89,13 +91,30 @@ std::optional<Bounds> bounds_of(Connection& connection, const ListQuery& query, 
 }
 
 std::string_view index_for(const ListQuery& query) {
+  if (query.parent) return "runs_by_parent";
+  if (query.run_type) return "runs_by_type";
   if (query.experiment && query.state) return "runs_by_experiment_state";
   if (query.experiment) return "runs_by_experiment";
   if (query.state) return "runs_by_state";
   return "runs_by_workspace";
 }
 
+// The runs that have a tag, or a property.
+struct Labels {
+  std::string_view table;
+  const TagFilter& filter;
+};
+
+void add_label(Query& sql, const Labels& labels) {
+  sql.where(fmt::format("EXISTS (SELECT 1 FROM {} AS t WHERE t.run = r.sequence AND t.key = ?", labels.table),
+            labels.filter.key);
+  if (labels.filter.value) sql.where("t.value = ?", *labels.filter.value);
+  sql.add(")");
+}
+
 void add_filters(Query& sql, const ListQuery& query, std::optional<bool> archived) {
+  if (query.parent && !query.recursive) sql.where("r.parent = ?", *query.parent);
+  if (query.run_type) sql.where("r.run_type = ?", *query.run_type);
   if (query.experiment) sql.where("r.experiment = ?", *query.experiment);
   if (query.state) sql.where("r.state = ?", std::string(model::state_name(*query.state)));
   if (archived) sql.where("r.archived = ?", static_cast<std::int64_t>(*archived));
@@ -110,25 +129,38 @@ Query from_runs(const ListQuery& query, const Bounds& bounds, bool archived) {
   sql.where("r.workspace = ?", query.workspace);
   sql.where("r.sequence >= ?", bounds.least).where("r.sequence < ?", bounds.below);
   add_filters(sql, query, archived);
-  if (query.tag) {
-    sql.where("EXISTS (SELECT 1 FROM run_tags AS t WHERE t.run = r.sequence AND t.key = ?", query.tag->key);
-    if (query.tag->value) sql.where("t.value = ?", *query.tag->value);
-    sql.add(")");
-  }
+  if (query.tag) add_label(sql, {"run_tags", *query.tag});
+  if (query.property) add_label(sql, {"run_properties", *query.property});
   return std::move(sql.add(" ORDER BY r.sequence DESC LIMIT ?"));
 }
 
-// Walks the runs that have the tag.
-Query from_tags(const ListQuery& query, const Bounds& bounds) {
+// Walks the runs that have the tag, or else the property.
+Query from_labels(const ListQuery& query, const Bounds& bounds) {
+  const Labels walked = query.tag ? Labels{"run_tags", *query.tag} : Labels{"run_properties", *query.property};
   Query sql;
-  sql.add(
-      fmt::format("SELECT {} FROM run_tags AS t INDEXED BY {} CROSS JOIN runs AS r ON r.sequence = t.run WHERE true",
-                  kColumns, query.tag->value ? "run_tags_by_value" : "run_tags_by_key"));
-  sql.where("t.key = ?", query.tag->key);
-  if (query.tag->value) sql.where("t.value = ?", *query.tag->value);
+  sql.add(fmt::format(
+      "SELECT {0} FROM {1} AS t INDEXED BY {1}_by_{2} CROSS JOIN runs AS r ON r.sequence = t.run WHERE true", kColumns,
+      walked.table, walked.filter.value ? "value" : "key"));
+  sql.where("t.key = ?", walked.filter.key);
+  if (walked.filter.value) sql.where("t.value = ?", *walked.filter.value);
   sql.where("t.run >= ?", bounds.least).where("t.run < ?", bounds.below).where("r.workspace = ?", query.workspace);
   add_filters(sql, query, query.archived);
+  if (query.tag && query.property) add_label(sql, {"run_properties", *query.property});
   return std::move(sql.add(" ORDER BY t.run DESC LIMIT ?"));
+}
+
+// Walks all descendants of a run.
+Query from_family(const ListQuery& query, const Bounds& bounds) {
+  Query sql;
+  sql.values.emplace_back(*query.parent);
+  sql.add(
+      fmt::format("{} SELECT {} FROM family CROSS JOIN runs AS r ON r.id = family.id WHERE true", kFamily, kColumns));
+  sql.where("r.workspace = ?", query.workspace);
+  sql.where("r.sequence >= ?", bounds.least).where("r.sequence < ?", bounds.below);
+  add_filters(sql, query, query.archived);
+  if (query.tag) add_label(sql, {"run_tags", *query.tag});
+  if (query.property) add_label(sql, {"run_properties", *query.property});
+  return std::move(sql.add(" ORDER BY r.sequence DESC LIMIT ?"));
 }
 
 std::vector<model::RunRecord> fetch(Connection& connection, const Query& query, int limit) {
@@ -143,7 +175,9 @@ std::vector<model::RunRecord> fetch(Connection& connection, const Query& query, 
 std::vector<model::RunRecord> fetch_page(Connection& connection, const ListQuery& query, const Bounds& bounds) {
   // Live runs are few: walking them beats walking a tag that half of all runs may have.
   const bool few = query.state && !model::is_terminal(*query.state);
-  if (query.tag && !few) return fetch(connection, from_tags(query, bounds), query.limit);
+  if (query.parent && query.recursive) return fetch(connection, from_family(query, bounds), query.limit);
+  if ((query.tag || query.property) && !few && !query.parent)
+    return fetch(connection, from_labels(query, bounds), query.limit);
   if (query.archived) return fetch(connection, from_runs(query, bounds, *query.archived), query.limit);
   // Both kinds: two ordered walks, merged.
   auto current = fetch(connection, from_runs(query, bounds, false), query.limit);

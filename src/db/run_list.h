@@ -1,5 +1,6 @@
 // The list of runs, newest first (by sequence), from an index for every combination of filters: a page costs the same
-// at a hundred runs and at a hundred thousand. A tag together with other filters walks the runs that have the tag.
+// at a hundred runs and at a hundred thousand. A tag or property together with other filters walks the runs that have
+// it; a parent's family is walked whole.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace lathe::db::runs {
 
-struct TagFilter {
+struct TagFilter {  // also of properties
   std::string key;
   std::optional<std::string> value = {};  // any value when not given
 };
@@ -20,7 +21,10 @@ struct ListQuery {
   std::string workspace;
   std::optional<std::string> experiment = {};
   std::optional<model::RunState> state = {};
-  std::optional<TagFilter> tag = {};
+  std::optional<TagFilter> tag = {}, property = {};
+  std::optional<std::string> parent = {};  // only its children
+  bool recursive = false;                  // and theirs
+  std::optional<std::string> run_type = {};
   std::optional<base::UtcTime> since = {};  // created at or after
   std::optional<base::UtcTime> until = {};  // created before
   std::optional<bool> archived = false;     // nothing: both

@@ -9,6 +9,8 @@
 #include "db/audit.h"
 #include "db/events.h"
 #include "db/logs.h"
+#include "db/metrics.h"
+#include "db/secrets.h"
 #include "db/test_support.h"
 #include "db/tokens.h"
 
@@ -37,6 +39,10 @@ struct RunList : Rows {
     run.archived = random() % 3 == 0;
     run.created = {static_cast<std::int64_t>(1000 + i * 10 - random() % 300)};
     if (random() % 2 == 0) run.spec.tags["team"] = random() % 2 == 0 ? "nlp" : "vision";
+    if (random() % 2 == 0) run.spec.properties["git"] = random() % 2 == 0 ? "main" : "next";
+    if (random() % 2 == 0) run.spec.run_type = random() % 2 == 0 ? "script" : "child";
+    // Families of three generations: 0 has 10, 11, …, and 10 has 20, 21, ….
+    if (i >= 10 && i < 30) run.spec.parent = {fmt::format("run-{}", i / 10 * 10 - 10)};
     return run;
   }
 
@@ -47,9 +53,17 @@ struct RunList : Rows {
     if (query.archived && run.archived != *query.archived) return false;
     if (query.since && run.created < *query.since) return false;
     if (query.until && run.created >= *query.until) return false;
-    if (!query.tag) return true;
-    const auto tag = run.spec.tags.find(query.tag->key);
-    return tag != run.spec.tags.end() && (!query.tag->value || *query.tag->value == tag->second);
+    if (query.run_type && run.spec.run_type != *query.run_type) return false;
+    if (query.parent && *query.parent != run.spec.parent.value && (!query.recursive || run.root.value != *query.parent))
+      return false;
+    if (query.tag) {
+      const auto tag = run.spec.tags.find(query.tag->key);
+      if (tag == run.spec.tags.end() || (query.tag->value && *query.tag->value != tag->second)) return false;
+    }
+    if (!query.property) return true;
+    const auto property = run.spec.properties.find(query.property->key);
+    return property != run.spec.properties.end() &&
+           (!query.property->value || *query.property->value == property->second);
   }
 
   std::vector<std::string> expected(const ListQuery& query) const {
@@ -84,13 +98,52 @@ std::vector<ListQuery> all_filter_combinations() {
         for (const auto& since : {std::optional<base::UtcTime>(), std::optional(base::UtcTime{1200})}) {
           for (const auto& until : {std::optional<base::UtcTime>(), std::optional(base::UtcTime{2200})}) {
             for (const auto& kind : archived)
-              queries.push_back({"ws", experiment, state, tag, since, until, kind, 7, ""});
+              queries.push_back({.workspace = "ws",
+                                 .experiment = experiment,
+                                 .state = state,
+                                 .tag = tag,
+                                 .since = since,
+                                 .until = until,
+                                 .archived = kind,
+                                 .limit = 7});
           }
         }
       }
     }
   }
   return queries;
+}
+
+// Each of the queries above with a property, a type and a parent on top.
+std::vector<ListQuery> combinations_with_kin() {
+  std::vector<ListQuery> queries;
+  for (const ListQuery& query : all_filter_combinations()) {
+    if (query.since) continue;
+    for (const auto& property :
+         {std::optional<runs::TagFilter>(), std::optional<runs::TagFilter>({"git", std::nullopt}),
+          std::optional<runs::TagFilter>({"git", "main"})})
+      for (const auto& type : {std::optional<std::string>(), std::optional<std::string>("child")})
+        for (const auto& parent : {std::optional<std::string>(), std::optional<std::string>("run-0")}) {
+          ListQuery more = query;
+          more.property = property;
+          more.run_type = type;
+          more.parent = parent;
+          queries.push_back(more);
+        }
+  }
+  return queries;
+}
+
+TEST_F(RunList, FindsRunsByTheirPropertyTypeAndParentToo) {
+  std::size_t found = 0;
+  for (ListQuery query : combinations_with_kin()) {
+    for (const bool recursive : {false, true}) {
+      query.recursive = recursive && query.parent;
+      ASSERT_EQ(listed(query), expected(query));
+      found += query.parent ? expected(query).size() : 0;
+    }
+  }
+  EXPECT_GT(found, 100u) << "the filters let something through";
 }
 
 TEST_F(RunList, GivesExactlyTheMatchingRunsNewestFirstForEveryCombinationOfFilters) {
@@ -130,7 +183,7 @@ void expect_no_scan(Connection& connection) {
 
 TEST_F(RunList, WalksAnIndexForEveryCombinationOfFilters) {
   Connection reader(folder / "lathe.db", Connection::Mode::read_only);
-  for (const ListQuery& query : all_filter_combinations()) runs::list(reader, query);
+  for (const ListQuery& query : combinations_with_kin()) runs::list(reader, query);
   expect_no_scan(reader);
 }
 
@@ -151,6 +204,13 @@ TEST_F(RunList, AndEverythingElseThatIsAskedOftenUsesAnIndexToo) {
   tokens::find_by_hash(reader, base::sha256("x"));
   audit::list(reader, 10);
   workspaces::find(reader, "ws");
+  runs::definition(reader, 1);
+  metrics::find_source(reader, 1, "s");
+  metrics::blocks_after(reader, 1, 0, std::nullopt, 1);
+  metrics::blocks_after(reader, 1, 0, "loss", 1);
+  metrics::names(reader, 1);
+  secrets::list(reader, "ws", 10);
+  secrets::find(reader, "ws", "a");
   expect_no_scan(reader);
 }
 

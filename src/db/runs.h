@@ -12,8 +12,8 @@
 
 namespace lathe::db::runs {
 
-// Gives the run its sequence and counts it in its experiment (which must exist: experiments::ensure).
-// Throws conflict when the id is taken.
+// Gives the run its sequence and, from its parent, its root; counts it in its experiment (which must exist:
+// experiments::ensure). Throws conflict when the id is taken.
 void insert(Connection& connection, model::RunRecord& run);
 
 std::optional<model::RunRecord> find(Connection& connection, const model::RunId& id);
@@ -26,7 +26,7 @@ bool is_same_submit(Connection& connection, const model::RunId& id, std::string_
                     const model::RunSpec& spec);
 
 // Writes what differs. Throws conflict ("stale") when the row is no longer `before`. `after` must have a greater
-// generation; of the specification only the tags may change.
+// generation; of the specification only tags and properties may change.
 void store(Connection& connection, const model::RunRecord& before, const model::RunRecord& after);
 
 // Every run that is not over, in order of submission.
@@ -34,8 +34,18 @@ std::vector<model::RunRecord> live(Connection& connection);
 
 // Whether a run that is not over names this compute target.
 bool is_compute_in_use(Connection& connection, std::string_view workspace, std::string_view compute);
-// With its tags, attempts, events, log and artifact rows. Throws conflict unless the run is over.
+// With its tags, attempts, events, metrics, log and artifact rows. Throws conflict unless the run is over and has no
+// children.
 void remove(Connection& connection, const model::RunRecord& run);
+
+// All that have this run among their ancestors, the newest first: never a parent before its children.
+std::vector<model::RunRecord> descendants(Connection& connection, const model::RunId& id);
+// Whether `id` is `ancestor` or has it among its ancestors.
+bool belongs_to(Connection& connection, const model::RunId& id, const model::RunId& ancestor);
+
+// The client's own description of the run; empty when it gave none.
+void store_definition(Connection& connection, std::int64_t run, std::string_view definition);
+std::string definition(Connection& connection, std::int64_t run);
 
 // Costs what the live runs cost, not all.
 struct Counts {
@@ -48,7 +58,11 @@ Counts counts(Connection& connection);
 inline constexpr std::string_view kColumns =
     "r.sequence, r.id, r.workspace, r.state, r.generation, r.spec_json, r.attempt, r.infrastructure_failures,"
     " r.user_failures, r.notes_json, r.error_code, r.error_message, r.usage_json, r.created, r.started, r.ended,"
-    " r.archived, r.submitted_by";
+    " r.archived, r.submitted_by, r.error_details, r.root, (SELECT count(*) FROM runs AS c WHERE c.parent = r.id)";
 model::RunRecord read(const Statement& row);
+// A WITH clause whose one parameter is a run's id: `family` holds the ids of all its descendants.
+inline constexpr std::string_view kFamily =
+    "WITH RECURSIVE family(id) AS (SELECT id FROM runs WHERE parent = ? UNION"
+    " SELECT r.id FROM family JOIN runs AS r ON r.parent = family.id)";
 
 }  // namespace lathe::db::runs

@@ -4,6 +4,7 @@
 #include "db/attempts.h"
 #include "db/events.h"
 #include "db/logs.h"
+#include "db/metrics.h"
 #include "db/test_support.h"
 
 namespace lathe::db {
@@ -136,15 +137,55 @@ TEST_F(Runs, TakeEverythingOfTheirsWithThem) {
   logs::insert(connection, run.sequence, {1, "log", 0, 0, 5, base::sha256("l")});
   artifacts::upsert(connection, run.sequence,
                     std::vector<artifacts::Artifact>{{"outputs/m", base::sha256("m"), 1, false, 1, {}}});
+  runs::store_definition(connection, run.sequence, "{}");
+  metrics::store_source(connection, run.sequence, "s", {1, 1, 0});
+  metrics::append(connection, run.sequence, {0, 1, 2, false, "{}", {"loss"}});
   events::append_change(connection, run, "tags", "x", {1});
   events::append_change(connection, kept, "tags", "x", {1});
   runs::remove(connection, run);
-  for (const char* table : {"run_tags", "attempts", "log_segments", "artifacts"}) {
+  for (const char* table : {"run_tags", "run_properties", "attempts", "log_segments", "artifacts", "run_definitions",
+                            "metric_sources", "metric_blocks", "metric_names"}) {
     EXPECT_FALSE(connection.prepare(fmt::format("SELECT 1 FROM {}", table)).step()) << table;
   }
   EXPECT_TRUE(events::list(connection, run.sequence).empty());
   EXPECT_EQ(events::list(connection, kept.sequence).size(), 1u);
   EXPECT_EQ(runs::find(connection, run.id), std::nullopt);
+}
+
+TEST_F(Runs, KnowTheirFamily) {
+  auto child_of = [&](const char* id, const char* parent) {
+    auto run = make_run(id);
+    run.spec.parent = {parent};
+    run.state = model::RunState::completed;
+    return add_run(connection, run);
+  };
+  add_run(connection, make_run("top"));
+  EXPECT_EQ(child_of("a", "top").root.value, "top");
+  const auto grandchild = child_of("b", "a");
+  EXPECT_EQ(grandchild.root.value, "top");
+  EXPECT_EQ(runs::get(connection, grandchild.id).root.value, "top");
+  EXPECT_EQ(runs::get(connection, model::RunId{"top"}).children_count, 1);
+  const auto all = runs::descendants(connection, {"top"});
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].id.value, "b") << "a parent never comes before its children";
+  EXPECT_TRUE(runs::belongs_to(connection, {"b"}, {"top"}));
+  EXPECT_TRUE(runs::belongs_to(connection, {"b"}, {"b"}));
+  EXPECT_FALSE(runs::belongs_to(connection, {"top"}, {"b"}));
+  EXPECT_EQ(code_of([&] { runs::remove(connection, runs::get(connection, model::RunId{"a"})); }), base::Code::conflict);
+  EXPECT_EQ(code_of([&] { child_of("c", "nobody"); }), base::Code::not_found);
+}
+
+TEST_F(Runs, KeepDetailsOfAnErrorAndTagsWithoutAValue) {
+  auto run = add_run(connection, make_run("a"));
+  auto after = next(run, model::RunState::failed);
+  after.error = {.code = "UserError", .message = "m", .details = "line 1\nline 2"};
+  after.spec.tags = {{"best", std::nullopt}, {"k", "v"}};
+  after.spec.properties["p"] = "q";
+  runs::store(connection, run, after);
+  const auto back = runs::get(connection, run.id);
+  EXPECT_EQ(back.error->details, "line 1\nline 2");
+  EXPECT_EQ(back.spec.tags, after.spec.tags);
+  EXPECT_EQ(back.spec.properties.at("p"), "q");
 }
 
 TEST_F(Runs, CannotBeRemovedWhileTheyLive) {

@@ -63,7 +63,11 @@ CREATE TABLE runs (
   started        INTEGER,
   ended          INTEGER,
   archived       INTEGER NOT NULL,
-  submitted_by   TEXT NOT NULL
+  submitted_by   TEXT NOT NULL,
+  parent         TEXT,               -- id of the run that it belongs to; a run with children is never deleted without them
+  root           TEXT,               -- id of the first of its ancestors
+  run_type       TEXT,
+  error_details  TEXT
 ) STRICT;
 CREATE INDEX runs_by_workspace ON runs (workspace, archived);
 CREATE INDEX runs_by_experiment ON runs (workspace, experiment, archived);
@@ -73,6 +77,8 @@ CREATE INDEX runs_in_order ON runs (workspace, created) WHERE late = 0;
 CREATE INDEX runs_late ON runs (workspace, created) WHERE late = 1;
 CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
 CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
+CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
+CREATE INDEX runs_by_type ON runs (workspace, run_type) WHERE run_type IS NOT NULL;
 
 -- The tags of spec_json once more, to find runs by them.
 CREATE TABLE run_tags (
@@ -83,6 +89,63 @@ CREATE TABLE run_tags (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_tags_by_value ON run_tags (key, value, run);
 CREATE INDEX run_tags_by_key ON run_tags (key, run);
+
+-- The same for properties.
+CREATE TABLE run_properties (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  key       TEXT NOT NULL,
+  value     TEXT NOT NULL,
+  PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_properties_by_value ON run_properties (key, value, run);
+CREATE INDEX run_properties_by_key ON run_properties (key, run);
+
+-- What the client says that the run is: its own JSON, apart from the run because it may be large.
+CREATE TABLE run_definitions (
+  run        INTEGER PRIMARY KEY REFERENCES runs(sequence) ON DELETE CASCADE,
+  definition TEXT NOT NULL
+) STRICT;
+
+-- The metric journals of a run and how much of each is here: what makes every line arrive exactly once.
+CREATE TABLE metric_sources (
+  run     INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  source  TEXT NOT NULL,
+  offset  INTEGER NOT NULL,        -- the first byte not yet here; always the begin of a line
+  lines   INTEGER NOT NULL,        -- lines before it
+  skipped INTEGER NOT NULL,        -- of these, lines that were no records
+  PRIMARY KEY (run, source)
+) STRICT, WITHOUT ROWID;
+
+-- Metric records as JSON lines, in the order in which they came (docs/formats/metrics.md).
+CREATE TABLE metric_blocks (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  run     INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  records INTEGER NOT NULL,
+  size    INTEGER NOT NULL,        -- of the lines; `bytes` may be smaller
+  packed  INTEGER NOT NULL,        -- 1: zstd
+  bytes   BLOB NOT NULL
+) STRICT;
+CREATE INDEX metric_blocks_by_run ON metric_blocks (run);
+
+-- Which blocks hold a name.
+CREATE TABLE metric_names (
+  run   INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  name  TEXT NOT NULL,
+  block INTEGER NOT NULL,
+  PRIMARY KEY (run, name, block)
+) STRICT, WITHOUT ROWID;
+
+-- Encrypted (docs/formats/secrets.md); the key named by key_id is in a file elsewhere.
+CREATE TABLE secrets (
+  workspace   TEXT NOT NULL REFERENCES workspaces(name),
+  name        TEXT NOT NULL,
+  key_id      TEXT NOT NULL,
+  wrapped_key BLOB NOT NULL,
+  sealed      BLOB NOT NULL,
+  created     INTEGER NOT NULL,
+  updated     INTEGER NOT NULL,
+  PRIMARY KEY (workspace, name)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attempts (
   run          INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,

@@ -202,6 +202,12 @@ Statement& Statement::bind(const base::Digest& digest) {
                                SQLITE_TRANSIENT));
   return *this;
 }
+Statement& Statement::bind_blob(std::string_view bytes) {
+  // Never a null pointer, which SQLite would take for NULL.
+  const char* data = bytes.empty() ? "" : bytes.data();
+  check_bind(sqlite3_bind_blob64(statement_, next_++, data, bytes.size(), SQLITE_TRANSIENT));
+  return *this;
+}
 Statement& Statement::bind_null() {
   check_bind(sqlite3_bind_null(statement_, next_++));
   return *this;
@@ -226,6 +232,11 @@ double Statement::real(int column) const { return sqlite3_column_double(statemen
 
 std::string Statement::text(int column) const {
   const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return data == nullptr ? std::string() : std::string(data, sqlite3_column_bytes(statement_, column));
+}
+
+std::string Statement::blob(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   return data == nullptr ? std::string() : std::string(data, sqlite3_column_bytes(statement_, column));
 }
 

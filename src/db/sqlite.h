@@ -36,6 +36,7 @@ class Statement {
   Statement& bind(const char* text) { return bind(std::string_view(text)); }
   Statement& bind(const std::string& text) { return bind(std::string_view(text)); }
   Statement& bind(const base::Digest& digest);  // as a 32-byte BLOB
+  Statement& bind_blob(std::string_view bytes);
   Statement& bind(base::UtcTime time) { return bind(time.micros); }
   Statement& bind_null();
   template <class T>
@@ -57,6 +58,7 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
+  std::string blob(int column) const;
   base::Digest digest(int column) const;  // throws corrupt when it is not 32 bytes
   base::UtcTime time(int column) const { return {integer(column)}; }
   std::optional<std::string> optional_text(int column) const;

@@ -1,0 +1,29 @@
+// Rows of `secrets`: encrypted values by workspace and name. Nothing here can read them (docs/formats/secrets.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "db/page.h"
+#include "db/sqlite.h"
+
+namespace lathe::db::secrets {
+
+struct Secret {
+  std::string name;
+  std::string key_id;       // of the key that wraps the data key
+  std::string wrapped_key;  // bytes
+  std::string sealed;       // bytes
+  base::UtcTime created, updated;
+};
+
+// A later value replaces the earlier one; `created` stays.
+void upsert(Connection& connection, std::string_view workspace, const Secret& secret);
+std::optional<Secret> find(Connection& connection, std::string_view workspace, std::string_view name);
+// By name.
+Page<Secret> list(Connection& connection, std::string_view workspace, int limit, std::string_view cursor = {});
+// False when there is none.
+bool remove(Connection& connection, std::string_view workspace, std::string_view name);
+
+}  // namespace lathe::db::secrets
