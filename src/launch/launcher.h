@@ -18,6 +18,7 @@ struct RunIdentity {
   std::string run_id, experiment, workspace, subscription_id, resource_group;
   std::string url;                  // of the server, as the script can reach it
   std::string token, token_expiry;  // the latter in seconds since 1970, as the platform has it
+  std::string metrics_folder = {};  // where the script's metric journals go
 };
 
 struct LaunchInput {

@@ -47,6 +47,8 @@ void set_identity(const LaunchInput& input, Variables& out) {
   out["AZUREML_RUN_TOKEN_EXPIRY"] = identity.token_expiry;
   out["AZUREML_SERVICE_ENDPOINT"] = identity.url;
   out["LATHE_URL"] = identity.url;
+  out["LATHE_SERVER"] = identity.url;
+  out["LATHE_METRICS_DIR"] = identity.metrics_folder;
 }
 
 Variables process_environment(const LaunchInput& input) {

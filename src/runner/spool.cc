@@ -87,6 +87,7 @@ base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys:
     return base::fail(std::move(made).error());
   }
   LATHE_TRY_VOID(make_folder(spool.run_folder(), 0700));
+  LATHE_TRY_VOID(make_folder(spool.metrics_folder(), 0700));
   if (::access((spool.folder_ / kHeader).c_str(), F_OK) == 0)
     return base::fail(base::Code::conflict, "{} holds a spool already", spool.folder_.string());
   LATHE_TRY(spool.lock_, write_header(spool.folder_, spool.header_));

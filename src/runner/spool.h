@@ -40,6 +40,9 @@ class Spool {
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
 
+  // Where the script writes its metric journals.
+  std::filesystem::path metrics_folder() const { return folder_ / "metrics"; }
+
   base::Result<void> write_order(const wire::RunnerOrder& order);
   // Absent before the claim.
   base::Result<std::optional<wire::RunnerOrder>> read_order() const;

@@ -108,7 +108,8 @@ class Task {
         .environment = std::move(realised.variables),
         .identity = {order_.run.value, order_.experiment, order_.workspace, order_.subscription_id,
                      order_.resource_group, options_.url, options_.header.token,
-                     order_.token_expiry ? fmt::format("{}", order_.token_expiry->micros / 1'000'000) : std::string()},
+                     order_.token_expiry ? fmt::format("{}", order_.token_expiry->micros / 1'000'000) : std::string(),
+                     spool_.metrics_folder()},
         .slice = order_.slice,
         .machine_has_gpu = sys::machine_may_have_gpu(),
         .directory = spool_.run_folder()};

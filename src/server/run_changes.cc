@@ -30,16 +30,47 @@ std::string describe(const model::Change& change) {
 Caller by_server() { return {"server", 0, "dispatcher"}; }
 Caller by_runner(const AttemptName& name) { return {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}; }
 
+void write_change(Connection& connection, const RunRecord& before, const model::Change& change, const Caller& caller,
+                  std::string_view action, base::UtcTime now) {
+  db::runs::store(connection, before, change.run);
+  if (change.attempt) db::attempts::upsert(connection, before.sequence, *change.attempt);
+  db::events::append_moves(connection, change.run, change.moves);
+  audit(connection, caller, now, action, before.id.value, describe(change));
+}
+
+// Interactive runs that the script of `parent` began and did not end: its token is gone, so nobody else would. They end
+// as well as it did.
+void end_children(Connection& connection, const RunRecord& parent, base::UtcTime now) {
+  const std::string reason = "its parent has ended";
+  for (const auto& child : db::runs::descendants(connection, parent.id)) {
+    if (model::is_terminal(child.state) || child.spec.kind != model::RunKind::interactive ||
+        child.submitted_by != "run " + parent.id.value)
+      continue;
+    auto change = base::value_or_throw(parent.state == model::RunState::completed
+                                           ? model::interactive_ended(child, std::nullopt, reason, now)
+                                           : model::cancel_requested(child, std::nullopt, reason, now));
+    write_change(connection, child, change, by_server(), "run.end", now);
+  }
+}
+
 Changed store_change(Connection& connection, const RunRecord& before, base::Result<model::Change> decided,
                      const Caller& caller, std::string_view action, base::UtcTime now) {
   auto change = base::value_or_throw(std::move(decided));
   if (change.changed) {
-    db::runs::store(connection, before, change.run);
-    if (change.attempt) db::attempts::upsert(connection, before.sequence, *change.attempt);
-    db::events::append_moves(connection, change.run, change.moves);
-    audit(connection, caller, now, action, before.id.value, describe(change));
+    write_change(connection, before, change, caller, action, now);
+    if (before.children_count > 0 && model::is_terminal(change.run.state)) end_children(connection, change.run, now);
   }
   return {std::move(change.run), std::move(change.attempt), change.changed};
+}
+
+// A child belongs to its parent's workspace.
+void check_parent(Connection& connection, const std::string& workspace, const model::RunId& parent) {
+  if (parent.value.empty()) return;
+  auto run = db::runs::find(connection, parent);
+  if (!run || run->workspace != workspace)
+    throw Error(Code::invalid, fmt::format("there is no run '{}' to be the parent", parent.value))
+        .field("parent")
+        .hint("name a run of the same workspace; lathe run list shows them");
 }
 
 struct Loaded {
@@ -73,8 +104,9 @@ RunRecord get_run(Connection& connection, const std::string& workspace, const st
   return *run;
 }
 
-Changed submit_run(Connection& connection, const model::Submission& submission, const model::RunSpec& spec,
-                   const Caller& caller, base::UtcTime now) {
+Changed submit_run(Connection& connection, const model::Submission& submission, const Wish& wish, const Caller& caller,
+                   base::UtcTime now) {
+  const auto& spec = wish.spec;
   if (auto existing = db::runs::find(connection, submission.id)) {
     if (!db::runs::is_same_submit(connection, submission.id, submission.workspace, spec))
       throw Error(Code::conflict,
@@ -84,16 +116,27 @@ Changed submit_run(Connection& connection, const model::Submission& submission, 
     return {std::move(*existing), std::nullopt, false};
   }
   // Again inside the transaction: the target may have been deleted since it was checked.
-  db::computes::get(connection, submission.workspace, spec.compute);
+  const bool interactive = spec.kind == model::RunKind::interactive;
+  if (!interactive) db::computes::get(connection, submission.workspace, spec.compute);
+  check_parent(connection, submission.workspace, spec.parent);
   db::experiments::ensure(connection, submission.workspace, spec.experiment, now);
   auto made = model::make_run(submission, spec, now);
   // Nothing has to be built for the user's own interpreter, so the run is ready for the queue at once.
-  auto ready = base::value_or_throw(model::prepared(made.run, "the environment is the user's", now));
+  auto ready = base::value_or_throw(interactive ? model::interactive_started(made.run, now)
+                                                : model::prepared(made.run, "the environment is the user's", now));
   db::runs::insert(connection, ready.run);
+  db::runs::store_definition(connection, ready.run.sequence, wish.definition);
   db::events::append_moves(connection, ready.run, made.moves);
   db::events::append_moves(connection, ready.run, ready.moves);
   audit(connection, caller, now, "run.submit", submission.id.value);
   return {std::move(ready.run), std::nullopt, true};
+}
+
+Changed end_interactive_run(Connection& connection, const RunRecord& run, const std::optional<model::RunError>& error,
+                            const Caller& caller, base::UtcTime now) {
+  auto reason = fmt::format("{} by {}", error ? "failed" : "completed", caller.name);
+  return store_change(connection, run, model::interactive_ended(run, error, std::move(reason), now), caller, "run.end",
+                      now);
 }
 
 Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {

@@ -23,9 +23,17 @@ struct AttemptName {
   int number = 0;
 };
 
+// What a submit asks for: the spec, and the client's own description of it (JSON, may be empty).
+struct Wish {
+  const model::RunSpec& spec;
+  const std::string& definition;
+};
 // The same id with the same content is the same run (changed is false), with other content a conflict.
-Changed submit_run(db::Connection& connection, const model::Submission& submission, const model::RunSpec& spec,
+Changed submit_run(db::Connection& connection, const model::Submission& submission, const Wish& wish,
                    const Caller& caller, base::UtcTime now);
+// Completed, or Failed with the error.
+Changed end_interactive_run(db::Connection& connection, const model::RunRecord& run,
+                            const std::optional<model::RunError>& error, const Caller& caller, base::UtcTime now);
 Changed cancel_run(db::Connection& connection, const model::RunRecord& run, const Caller& caller, base::UtcTime now);
 // `token_hash` gives the hash of the token for (run sequence, attempt number).
 Changed place_run(db::Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,

@@ -8,6 +8,8 @@
 #include "server/endpoints.h"
 #include "server/http_tools.h"
 #include "server/run_changes.h"
+#include "server/run_edits.h"
+#include "server/run_environment.h"
 #include "server/trees.h"
 #include "wire/json.h"
 #include "wire/run.h"
@@ -25,10 +27,14 @@ namespace json = boost::json;
 
 namespace {
 
-Task<Response> show(Services& services, RunRecord run, int status) {
-  auto attempts = co_await services.core.database.read(
-      [&](db::Connection& connection) { return db::attempts::list(connection, run.sequence); });
-  co_return json_response(wire::run_json({run, attempts, services.dispatcher.explain(run)}), status);
+// A run's token may begin interactive runs below its own; everything else needs a person.
+void check_may_submit(db::Connection& connection, const net::Principal& principal, const model::RunSpec& spec) {
+  if (principal.role != net::Role::run) return;
+  if (spec.kind != model::RunKind::interactive || spec.parent.value.empty())
+    throw Error(Code::forbidden, "a run's token may only submit interactive children of its run")
+        .field(spec.parent.value.empty() ? "parent" : "kind")
+        .hint("use a contributor's token to submit other runs");
+  require_own(connection, principal, spec.parent);
 }
 
 Task<Response> submit(Services& services, Request& request) {
@@ -40,26 +46,53 @@ Task<Response> submit(Services& services, Request& request) {
   // get the run that exists, even when the compute target has gone since.
   auto existing = co_await core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, workspace);
+    check_may_submit(connection, request.principal, parsed.spec);
     return db::runs::find(connection, parsed.id);
   });
   if (!existing) {
     core.reserve.require_room();
-    submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
+    if (parsed.spec.kind == model::RunKind::script)
+      submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
+    for (auto& note : check_interpreter(core.site, parsed.spec)) submission.notes.push_back(std::move(note));
     if (parsed.spec.snapshot)
       co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
   }
   auto caller = caller_of(request);
   auto now = core.clock.utc();
+  Wish wish{parsed.spec, parsed.definition};
   auto outcome = co_await core.database.write(
-      [&](db::Connection& connection) { return submit_run(connection, submission, parsed.spec, caller, now); });
-  if (!outcome.changed) co_return co_await show(services, std::move(outcome.run), 200);
+      [&](db::Connection& connection) { return submit_run(connection, submission, wish, caller, now); });
+  if (!outcome.changed) co_return co_await show_run(services, std::move(outcome.run), 200);
   services.dispatcher.submitted(outcome.run);
   core.events.notify();
-  co_return json_response(wire::run_json({outcome.run, {}, services.dispatcher.explain(outcome.run)}), 201);
+  co_return json_response(
+      wire::run_json({outcome.run, {}, services.dispatcher.explain(outcome.run), parsed.definition}), 201);
+}
+
+// `key` or `key=value` of the query parameter `name`.
+std::optional<db::runs::TagFilter> label_filter(const Request& request, const std::string& name) {
+  auto text = request.query_value(name);
+  if (!text) return std::nullopt;
+  auto equals = text->find('=');
+  db::runs::TagFilter filter{text->substr(0, equals),
+                             equals == text->npos ? std::nullopt : std::optional(text->substr(equals + 1))};
+  base::value_or_throw(model::check_tag(name, filter.key, filter.value.value_or("")));
+  return filter;
+}
+
+void read_kin_filters(const Request& request, db::runs::ListQuery& query) {
+  query.parent = request.query_value("parent");
+  if (query.parent) base::value_or_throw(model::check_run_id(*query.parent));
+  query.recursive = query_flag(request, "recursive", false);
+  if (query.recursive && !query.parent)
+    throw Error(Code::invalid, "recursive needs a parent whose family is meant").field("recursive");
+  if (request.query_value("run_type")) query.run_type = require_query(request, "run_type");
+  if (query.run_type) base::value_or_throw(model::check_label("run_type", *query.run_type));
 }
 
 db::runs::ListQuery list_query(const Request& request) {
-  allow_query(request, {"experiment", "status", "tag", "since", "until", "archived", "limit", "cursor"});
+  allow_query(request, {"experiment", "status", "tag", "property", "parent", "recursive", "run_type", "since", "until",
+                        "archived", "limit", "cursor"});
   db::runs::ListQuery query;
   query.workspace = request.params.at("workspace");
   query.experiment = request.query_value("experiment");
@@ -71,11 +104,9 @@ db::runs::ListQuery list_query(const Request& request) {
           .field("status")
           .hint("e.g. Running, Completed, Failed");
   }
-  if (auto tag = request.query_value("tag")) {
-    auto equals = tag->find('=');
-    query.tag = {tag->substr(0, equals), equals == tag->npos ? std::nullopt : std::optional(tag->substr(equals + 1))};
-    base::value_or_throw(model::check_tag("tag", query.tag->key, query.tag->value.value_or("")));
-  }
+  query.tag = label_filter(request, "tag");
+  query.property = label_filter(request, "property");
+  read_kin_filters(request, query);
   for (auto [name, target] : {std::pair{"since", &query.since}, {"until", &query.until}}) {
     auto text = request.query_value(name);
     if (text && !(*target = base::parse_utc(*text)))
@@ -107,7 +138,7 @@ Task<RunRecord> find_run(Services& services, const Request& request) {
 
 Task<Response> get(Services& services, Request& request) {
   allow_query(request, {});
-  co_return co_await show(services, co_await find_run(services, request), 200);
+  co_return co_await show_run(services, co_await find_run(services, request), 200);
 }
 
 Task<Response> cancel(Services& services, Request& request) {
@@ -116,7 +147,7 @@ Task<Response> cancel(Services& services, Request& request) {
   auto now = core.clock.utc();
   auto outcome = co_await core.reserve.spend([&] {
     return core.database.write([&](db::Connection& connection) {
-      auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
+      auto run = get_own_run(connection, request);
       return cancel_run(connection, run, caller, now);
     });
   });
@@ -124,29 +155,7 @@ Task<Response> cancel(Services& services, Request& request) {
     services.dispatcher.cancel_asked(outcome.run);
     core.events.notify();
   }
-  co_return co_await show(services, std::move(outcome.run), 200);
-}
-
-// Changes that touch no state: the next generation, an event, an audit row.
-template <class Edit>
-Task<Response> edit(Services& services, Request& request, std::string kind, std::string action, std::string detail,
-                    Edit apply) {
-  auto& core = services.core;
-  auto caller = caller_of(request);
-  auto now = core.clock.utc();
-  auto run = co_await core.database.write([&](db::Connection& connection) {
-    auto before = get_run(connection, request.params.at("workspace"), request.params.at("run"));
-    auto after = before;
-    apply(after);
-    ++after.generation;
-    db::runs::store(connection, before, after);
-    db::events::append_change(connection, after, kind, detail, now);
-    audit(connection, caller, now, action, after.id.value, detail);
-    return after;
-  });
-  services.dispatcher.edited(run);
-  core.events.notify();
-  co_return co_await show(services, std::move(run), 200);
+  co_return co_await show_run(services, std::move(outcome.run), 200);
 }
 
 Task<Response> archive(Services& services, Request& request) {
@@ -155,47 +164,57 @@ Task<Response> archive(Services& services, Request& request) {
   wire::Fields fields(body);
   fields.boolean("archived", archived);
   base::value_or_throw(fields.finish());
-  co_return co_await edit(services, request, "archived", "run.archive", archived ? "archived" : "unarchived",
-                          [&](RunRecord& run) { run.archived = archived; });
+  co_return co_await edit_run(services, request, {"archived", "run.archive", archived ? "archived" : "unarchived"},
+                              [&](RunRecord& run) { run.archived = archived; });
+}
+
+// Tags to set; null removes one or, where the caller says so, sets it without a value.
+void change_tags(RunRecord& run, const model::Tags& changes, bool null_removes) {
+  for (const auto& [key, value] : changes) {
+    if (!value && null_removes)
+      run.spec.tags.erase(key);
+    else
+      run.spec.tags[key] = value;
+  }
+  base::value_or_throw(model::check_tags(run.spec.tags));
 }
 
 Task<Response> patch_tags(Services& services, Request& request) {
+  allow_query(request, {"null_removes"});
+  bool null_removes = query_flag(request, "null_removes", true);
   auto body = co_await json_body(request);
   if (!body.is_object())
     throw Error(Code::invalid, "the body must be an object of tags").hint(R"(e.g. {"stage": "final", "old": null})");
-  std::map<std::string, std::optional<std::string>> changes;
+  model::Tags changes;
   for (const auto& entry : body.get_object()) {
     std::string key(entry.key());
-    if (entry.value().is_null())
-      changes[key] = std::nullopt;
-    else if (entry.value().is_string())
-      changes[key] = std::string(entry.value().get_string());
-    else
+    if (!entry.value().is_null() && !entry.value().is_string())
       throw Error(Code::invalid, "a tag's value must be a string, or null to remove it").field("tags");
+    changes[key] = entry.value().is_null() ? std::nullopt : std::optional<std::string>(entry.value().get_string());
     base::value_or_throw(model::check_tag("tags", key, changes[key].value_or("")));
   }
-  co_return co_await edit(services, request, "tags", "run.tags", fmt::format("{} tags", changes.size()),
-                          [&](RunRecord& run) {
-                            for (const auto& [key, value] : changes) {
-                              if (value)
-                                run.spec.tags[key] = *value;
-                              else
-                                run.spec.tags.erase(key);
-                            }
-                            base::value_or_throw(model::check_tags("tags", run.spec.tags, model::kMaxTags));
-                          });
+  co_return co_await edit_run(services, request, {"tags", "run.tags", fmt::format("{} tags", changes.size())},
+                              [&](RunRecord& run) { change_tags(run, changes, null_removes); });
+}
+
+void remove_run(db::Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {
+  db::runs::remove(connection, run);
+  db::events::append_change(connection, run, "deleted", "deleted by " + caller.name, now);
+  audit(connection, caller, now, "run.delete", run.id.value);
 }
 
 Task<Response> remove(Services& services, Request& request) {
+  allow_query(request, {"recursive"});
+  bool recursive = query_flag(request, "recursive", false);
   auto& core = services.core;
   auto caller = caller_of(request);
   auto now = core.clock.utc();
   co_await core.reserve.spend([&] {
     return core.database.write([&](db::Connection& connection) {
       auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
-      db::runs::remove(connection, run);
-      db::events::append_change(connection, run, "deleted", "deleted by " + caller.name, now);
-      audit(connection, caller, now, "run.delete", run.id.value);
+      if (recursive)
+        for (const auto& each : db::runs::descendants(connection, run.id)) remove_run(connection, each, caller, now);
+      remove_run(connection, run, caller, now);
     });
   });
   core.events.notify();
@@ -206,13 +225,13 @@ Task<Response> remove(Services& services, Request& request) {
 
 void add_run_routes(net::Router& router, Services& services) {
   const std::string runs = "/api/v1/workspaces/{workspace}/runs", one = runs + "/{run}";
-  router.add({"POST", runs, "submitRun", Permission::write, endpoint(services, submit)});
+  router.add({"POST", runs, "submitRun", Permission::write_or_own_run, endpoint(services, submit)});
   router.add({"GET", runs, "listRuns", Permission::read, endpoint(services, list)});
   router.add({"GET", one, "getRun", Permission::read, endpoint(services, get)});
   router.add({"DELETE", one, "deleteRun", Permission::write, endpoint(services, remove)});
-  router.add({"POST", one + "/cancel", "cancelRun", Permission::write, endpoint(services, cancel)});
+  router.add({"POST", one + "/cancel", "cancelRun", Permission::write_or_own_run, endpoint(services, cancel)});
   router.add({"POST", one + "/archive", "archiveRun", Permission::write, endpoint(services, archive)});
-  router.add({"PATCH", one + "/tags", "patchRunTags", Permission::write, endpoint(services, patch_tags)});
+  router.add({"PATCH", one + "/tags", "patchRunTags", Permission::write_or_own_run, endpoint(services, patch_tags)});
 }
 
 }  // namespace lathe::server

@@ -3,6 +3,8 @@
 #include "db/attempts.h"
 #include "db/events.h"
 #include "db/runs.h"
+#include "server/artifact_intake.h"
+#include "server/run_environment.h"
 #include "wire/run.h"
 
 namespace lathe::server {
@@ -69,7 +71,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
   order.resource_group = home.resource_group;
   order.experiment = spec.experiment;
   order.command = spec.command;
-  order.environment = spec.environment;
+  order.environment = resolve_environment(core_.site, spec);
   order.snapshot = spec.snapshot;
   order.slice = slices[static_cast<std::size_t>(node)];
   order.token_expiry = token_expiry(*live);
@@ -115,16 +117,7 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     file.attempt = name.number;
     file.updated = now;
   }
-  // Nothing may name a blob that is not here.
-  co_await core_.files.run(core_.home, [&] {
-    for (const auto& file : files) {
-      auto size = core_.store.find(file.digest);
-      if (!size || *size != static_cast<std::uint64_t>(file.size))
-        throw Error(Code::invalid, fmt::format("the blob of '{}' is not in the store", file.path))
-            .field("files")
-            .hint("send it first");
-    }
-  });
+  co_await require_blobs(core_, files, "files");
   co_await core_.database.write([&](db::Connection& connection) {
     auto run = db::runs::get(connection, live->run.id);
     auto attempt = db::attempts::find(connection, run.sequence, name.number);

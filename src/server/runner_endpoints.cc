@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "model/names.h"
+#include "server/artifact_intake.h"
 #include "server/endpoints.h"
 #include "server/http_tools.h"
 #include "wire/json.h"
@@ -19,7 +20,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t kMaxFilesPerCall = 10'000;
 constexpr std::uint64_t kMaxLogPiece = 16u << 20;
 
 AttemptName attempt_name(const Request& request) {
@@ -128,21 +128,7 @@ Task<Response> link_log(Services& services, Request& request) {
 }
 
 Task<Response> put_artifacts(Services& services, Request& request) {
-  auto body = co_await json_body(request);
-  std::vector<db::artifacts::Artifact> files;
-  wire::Fields fields(body);
-  fields.need("files").objects("files", [&](wire::Fields& file) {
-    db::artifacts::Artifact artifact;
-    std::optional<base::Digest> digest;
-    file.need("path").need("digest").need("size").text("path", artifact.path).digest("digest", digest);
-    file.integer("size", artifact.size).boolean("executable", artifact.executable);
-    artifact.digest = digest.value_or(base::Digest{});
-    files.push_back(std::move(artifact));
-  });
-  base::value_or_throw(fields.finish());
-  if (files.size() > kMaxFilesPerCall)
-    throw Error(Code::too_large, fmt::format("at most {} files in one call", kMaxFilesPerCall)).field("files");
-  for (const auto& file : files) base::value_or_throw(model::check_artifact_path("files.path", file.path));
+  auto files = read_artifacts(co_await json_body(request), "files");
   co_await services.desk.put_artifacts(attempt_name(request), std::move(files));
   co_return Response::empty(204);
 }

@@ -99,6 +99,8 @@ providers:
 disk_budget_gb: 2
 store: {lease_hours: 1}
 logs: {segment_mb: 1}
+environments: {interpreter: /usr/bin/python3}
+secrets: {key_folder: /etc/lathe/keys}
 )");
   ASSERT_TRUE(config) << config.error().text();
   EXPECT_EQ(config->rules.gpu, model::GpuRule::required);
@@ -111,6 +113,8 @@ logs: {segment_mb: 1}
   EXPECT_EQ(config->disk_budget_bytes, 2ull << 30);
   EXPECT_EQ(config->blob_lease, std::chrono::hours(1));
   EXPECT_EQ(config->log_segment_bytes, 1u << 20);
+  EXPECT_EQ(config->interpreter, "/usr/bin/python3");
+  EXPECT_EQ(config->key_folder, "/etc/lathe/keys");
 }
 
 TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {

@@ -71,6 +71,12 @@ T read_word(const std::string& key, const YAML::Node& node, const std::map<std::
   refuse(key, node, known);
 }
 
+std::filesystem::path read_absolute(const std::string& key, const YAML::Node& node) {
+  std::filesystem::path path = node.IsScalar() ? node.Scalar() : "";
+  if (!path.is_absolute()) refuse(key, node, "an absolute path");
+  return path;
+}
+
 model::Machine read_machine(const YAML::Node& node) {
   const std::string prefix = "providers.local.machine";
   model::Machine machine;
@@ -108,11 +114,7 @@ void read_local(SiteConfig& config, const YAML::Node& node) {
                  prefix + ".size", n, {{"fit", model::SizeRule::fit}, {"exact", model::SizeRule::exact}});
            }},
           {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
-          {"work_dir",
-           [&](auto& n) {
-             config.work = n.IsScalar() ? n.Scalar() : "";
-             if (!config.work.is_absolute()) refuse(prefix + ".work_dir", n, "an absolute path");
-           }},
+          {"work_dir", [&](auto& n) { config.work = read_absolute(prefix + ".work_dir", n); }},
           {"machine", [&](auto& n) { config.machine = read_machine(n); }},
           {"enforce_memory",
            [&](auto& n) {
@@ -128,6 +130,18 @@ SiteConfig read_config(const YAML::Node& root) {
       {
           {"providers",
            [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
+          {"environments",
+           [&](auto& n) {
+             read_map("environments", n, {{"interpreter", [&](auto& path) {
+                                             config.interpreter = read_absolute("environments.interpreter", path);
+                                           }}});
+           }},
+          {"secrets",
+           [&](auto& n) {
+             read_map(
+                 "secrets", n,
+                 {{"key_folder", [&](auto& path) { config.key_folder = read_absolute("secrets.key_folder", path); }}});
+           }},
           {"disk_budget_gb",
            [&](auto& n) {
              config.disk_budget_bytes =

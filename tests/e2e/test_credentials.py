@@ -74,6 +74,7 @@ def target(operation, run):
         "token": "999999",
         "digest": "ab" * 32,
         "attempt": "1",
+        "secret": "absent",
         "run": run if operation.permission == "own_run" else "absent_run",
     }
     return operation.path.format(**values)

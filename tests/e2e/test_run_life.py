@@ -229,6 +229,8 @@ def test_the_process_has_the_variables_of_the_platform_and_of_the_user(any_serve
         "AZUREML_RUN_TOKEN_EXPIRY",
         "AZUREML_SERVICE_ENDPOINT",
         "LATHE_URL",
+        "LATHE_SERVER",
+        "LATHE_METRICS_DIR",
     ):
         assert name in found, f"{name} is missing"
     assert "LATHE_RUN_TOKEN" not in found
