@@ -80,6 +80,12 @@ Event append_change(Connection& connection, const model::RunRecord& run, std::st
   return event;
 }
 
+Event replace_change(Connection& connection, const model::RunRecord& run, std::string_view kind,
+                     std::string_view reason, base::UtcTime at) {
+  connection.prepare("DELETE FROM events WHERE run = ? AND kind = ?").bind_all(run.sequence, kind).run();
+  return append_change(connection, run, kind, reason, at);
+}
+
 std::vector<Event> list(Connection& connection, std::int64_t run) {
   Statement row = connection.prepare(fmt::format("{} WHERE run = ? ORDER BY id", kSelect));
   row.bind(run);

@@ -33,6 +33,10 @@ std::vector<Event> append_moves(Connection& connection, const model::RunRecord& 
 Event append_change(Connection& connection, const model::RunRecord& run, std::string_view kind, std::string_view reason,
                     base::UtcTime at);
 
+// The same, instead of earlier events of this kind: for what happens all the time, of which only the last matters.
+Event replace_change(Connection& connection, const model::RunRecord& run, std::string_view kind,
+                     std::string_view reason, base::UtcTime at);
+
 // Oldest first.
 std::vector<Event> list(Connection& connection, std::int64_t run);
 std::vector<Event> list_after(Connection& connection, std::string_view workspace, std::int64_t after, int limit);
