@@ -12,6 +12,7 @@
 #include "server/disk_budget.h"
 #include "server/dispatcher.h"
 #include "server/live_logs.h"
+#include "server/metric_journals.h"
 #include "server/runner_desk.h"
 #include "server/trees.h"
 
@@ -28,6 +29,7 @@ struct Services {
   cas::StagingArea& staging;
   TreeChecks& trees;
   DiskBudget& budget;
+  MetricJournals& journals;
   base::UtcTime started;
   std::function<std::string()> render_metrics;
 };
@@ -45,12 +47,18 @@ void add_compute_routes(net::Router& router, Services& services);
 void add_run_routes(net::Router& router, Services& services);
 void add_client_run_routes(net::Router& router, Services& services);
 void add_run_file_routes(net::Router& router, Services& services);
+void add_metric_routes(net::Router& router, Services& services);
 void add_event_routes(net::Router& router, Services& services);
 void add_token_routes(net::Router& router, Services& services);
 void add_blob_routes(net::Router& router, Services& services);
 void add_staging_routes(net::Router& router, Services& services);
 void add_store_routes(net::Router& router, Services& services);
 void add_runner_routes(net::Router& router, Services& services);
+
+// For both routes that take metric journals.
+inline constexpr std::uint64_t kMaxJournalPiece = 16u << 20;
+rt::Task<JournalPiece> read_journal_piece(net::Request& request);
+net::Response stand_response(const MetricJournals::Stand& stand);
 
 void add_all_routes(net::Router& router, Services& services);
 

@@ -95,6 +95,12 @@ bool ended_well(const model::ExitRecord& exit) {
 
 }  // namespace
 
+RunRecord get_live_run(Connection& connection, const AttemptName& name) {
+  auto [run, attempt] = load_attempt(connection, name);
+  if (!model::is_live(run, attempt)) throw Error(Code::fenced, "the attempt is over").hint("this runner must stop");
+  return std::move(run);
+}
+
 RunRecord get_run(Connection& connection, const std::string& workspace, const std::string& run_id) {
   auto run = db::runs::find(connection, {run_id});
   if (!run || run->workspace != workspace)

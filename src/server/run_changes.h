@@ -54,6 +54,8 @@ struct NodeFinished : Changed {
 NodeFinished finish_node(db::Connection& connection, const AttemptName& name, int node, const model::ExitRecord& exit,
                          base::UtcTime now);
 
+// The run of an attempt that is live; throws fenced for any other.
+model::RunRecord get_live_run(db::Connection& connection, const AttemptName& name);
 // Finds the run in this workspace; a run of another one does not exist for the caller.
 model::RunRecord get_run(db::Connection& connection, const std::string& workspace, const std::string& run_id);
 

@@ -127,6 +127,18 @@ Task<Response> link_log(Services& services, Request& request) {
   co_return json_response({{"size", known}});
 }
 
+// A script must never fail for what it logs: a line that is no record is passed over and noted.
+Task<Response> append_metrics(Services& services, Request& request) {
+  auto name = attempt_name(request);
+  services.dispatcher.require_live(name.run_id, name.number);
+  auto piece = co_await read_journal_piece(request);
+  piece.malformed = Malformed::skip;
+  auto load = [name](db::Connection& connection) { return get_live_run(connection, name); };
+  auto stand = co_await services.journals.append(load, std::move(piece));
+  if (stand.noted) services.dispatcher.edited(*stand.noted);
+  co_return stand_response(stand);
+}
+
 Task<Response> put_artifacts(Services& services, Request& request) {
   auto files = read_artifacts(co_await json_body(request), "files");
   co_await services.desk.put_artifacts(attempt_name(request), std::move(files));
@@ -191,6 +203,8 @@ void add_runner_routes(net::Router& router, Services& services) {
   router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, endpoint(services, get_positions)});
   router.add({"POST", one + "/logs", "appendLog", Permission::own_run, endpoint(services, append_log), kMaxLogPiece});
   router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, endpoint(services, link_log)});
+  router.add({"POST", one + "/metrics", "appendMetrics", Permission::own_run, endpoint(services, append_metrics),
+              kMaxJournalPiece});
   router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_run, endpoint(services, put_artifacts)});
   router.add({"POST", one + "/state", "reportState", Permission::own_run, endpoint(services, report_state)});
   router.add({"POST", one + "/finish", "finishAttempt", Permission::own_run, endpoint(services, finish)});

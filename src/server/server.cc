@@ -69,6 +69,7 @@ class Server {
         staging_(store),
         trees_(core_),
         budget_(core_),
+        journals_(core_),
         services_{core_,
                   authority_,
                   dispatcher_,
@@ -78,6 +79,7 @@ class Server {
                   staging_,
                   trees_,
                   budget_,
+                  journals_,
                   core_.clock.utc(),
                   [this] { return render_metrics(); }},
         http_(
@@ -191,6 +193,7 @@ class Server {
   cas::StagingArea staging_;
   TreeChecks trees_;
   DiskBudget budget_;
+  MetricJournals journals_;
   Services services_;
   net::Router router_;
   net::HttpServer http_;
