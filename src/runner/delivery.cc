@@ -17,6 +17,7 @@ class Delivery {
       : link_(link), parcel_(parcel), backoff_(backoff), wake_fd_(wake_fd) {}
 
   base::Result<void> run() {
+    LATHE_TRY_VOID(ship_metrics());
     LATHE_TRY_VOID(upload_outputs());
     LATHE_TRY_VOID(ship_log());
     return finish();
@@ -39,6 +40,13 @@ class Delivery {
       LATHE_TRY_VOID(persist([&] { return parcel_.shipper.resume(link_); }));
       LATHE_TRY_VOID(ship_log());
     }
+  }
+
+  base::Result<void> ship_metrics() {
+    LATHE_TRY_VOID(persist([&] { return parcel_.metrics.ship(link_); }));
+    for (const auto& line : parcel_.metrics.problems())
+      parcel_.log.add_line(fmt::format("[lathe: metrics not kept: {}]", base::printable(line, 4096)));
+    return {};
   }
 
   base::Result<void> upload_outputs() {

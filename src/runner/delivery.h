@@ -7,6 +7,7 @@
 #include "runner/artifact_uploader.h"
 #include "runner/log_shipper.h"
 #include "runner/log_spool.h"
+#include "runner/metric_shipper.h"
 #include "runner/retry.h"
 #include "runner/run_folder.h"
 #include "runner/server_link.h"
@@ -18,6 +19,7 @@ struct Parcel {
   Spool& spool;
   LogSpool& log;
   LogShipper& shipper;
+  MetricShipper& metrics;
   const std::string& log_name;
   const RunFolder* run_folder;  // null when it was never made
   ArtifactUploader* uploader;

@@ -25,7 +25,7 @@ namespace lathe::runner {
 class FakeServer {
  public:
   explicit FakeServer(std::filesystem::path root) : root_(std::move(root)) {
-    for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose"})
+    for (const char* name : {"logs", "blobs", "artifacts", "switches", "lose", "metrics"})
       std::filesystem::create_directories(root_ / name);
   }
 
@@ -76,6 +76,7 @@ class FakeServer {
     auto digest = read("artifacts/" + path);
     return digest.empty() ? std::nullopt : std::optional(read("blobs/" + digest));
   }
+  std::string metrics(const std::string& source) const { return read("metrics/" + source); }
   std::vector<std::string> journal() const {
     std::vector<std::string> out;
     std::istringstream lines(read("journal"));
@@ -156,6 +157,17 @@ class FakeLink : public ServerLink {
       if (failed) return base::fail(base::Code::unsupported, "{}", failed.message());
       set_size(notice.segment, std::max(notice.size, server_.size_of(notice.segment)), notice.seal);
       return {};
+    });
+  }
+
+  base::Result<std::uint64_t> append_metrics(const MetricPiece& piece) override {
+    return call<std::uint64_t>("append_metrics", [&]() -> base::Result<std::uint64_t> {
+      if (piece.source == "refused") return base::fail(base::Code::invalid, "not a source");
+      std::string had = server_.read("metrics/" + piece.source);
+      if (piece.offset > had.size()) return base::fail(base::Code::conflict, "that would leave a hole");
+      had += piece.lines.substr(std::min<std::size_t>(piece.lines.size(), had.size() - piece.offset));
+      server_.write("metrics/" + piece.source, had);
+      return had.size();
     });
   }
 

@@ -181,6 +181,33 @@ TEST_F(FaultTest, KilledRunnerLosesNothingThatItsScriptHadWritten) {
   EXPECT_TRUE(server_.log() == counted_lines(20000)) << "what was in the pipe is in the log";
 }
 
+TEST_F(FaultTest, MetricsOfAKilledRunnerAreDeliveredOnce) {
+  set_script("i=0; while true; do i=$((i+1)); echo $i >> $LATHE_METRICS_DIR/a.jsonl; done");
+  pid_t runner = start_runner();
+  EXPECT_TRUE(eventually([&] { return !server_.metrics("a").empty(); }));
+  server_.lose_reply_of("append_metrics");
+  ::kill(runner, SIGKILL);
+  wait_for(runner);
+  // The guardian kills the script; then the journal does not grow any more.
+  EXPECT_EQ(wait_for(start_adopter()).code(), 0);
+  std::istringstream lines(server_.metrics("a"));
+  int expected = 0;
+  for (std::string line; std::getline(lines, line);) ASSERT_EQ(line, std::to_string(++expected));
+  EXPECT_GT(expected, 0);
+  EXPECT_EQ(server_.exit()->reason, model::EndReason::node_lost);
+}
+
+TEST_F(FaultTest, MetricsWaitForAServerThatIsAwayAndTheScriptDoesNot) {
+  server_.turn_on("down-for-append_metrics");
+  set_script("echo one >> $LATHE_METRICS_DIR/a.jsonl; echo done > here");
+  pid_t runner = start_runner();
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(work_ / "run" / "here"); }));
+  EXPECT_EQ(server_.exit(), std::nullopt);
+  server_.turn_off("down-for-append_metrics");
+  EXPECT_EQ(wait_for(runner).code(), 0);
+  EXPECT_EQ(server_.metrics("a"), "one\n");
+}
+
 TEST_F(FaultTest, ServerThatLostItsTailIsSentItAgain) {
   server_.turn_on("no-links");
   set_script("seq 1 500; until [ -e go ]; do sleep 0.01; done; echo end");

@@ -105,6 +105,14 @@ class HttpLink : public ServerLink {
              {{"name", notice.name}, {"segment", notice.segment}, {"size", notice.size}, {"seal", notice.seal}}));
   }
 
+  base::Result<std::uint64_t> append_metrics(const MetricPiece& piece) override {
+    auto target =
+        fmt::format("{}/metrics?source={}&offset={}", prefix_, net::encode_segment(piece.source), piece.offset);
+    LATHE_TRY(auto response, good(client_.request("POST", target, piece.lines, "application/x-ndjson")));
+    LATHE_TRY(json::object object, to_object(response));
+    return number(object, "offset");
+  }
+
   base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) override {
     json::array wanted;
     for (const auto& digest : digests) wanted.emplace_back(digest.hex());

@@ -44,6 +44,13 @@ struct LogTotals {
   std::uint64_t segments = 0, size = 0;
 };
 
+// Whole lines of a metric journal.
+struct MetricPiece {
+  std::string source;
+  std::uint64_t offset = 0;
+  std::string_view lines;
+};
+
 struct Artifact {
   std::string path;
   base::Digest digest;
@@ -78,6 +85,10 @@ class ServerLink {
   virtual base::Result<std::uint64_t> append_log(const LogPiece& piece) = 0;
   // unsupported: the server cannot see the spool; send bytes.
   virtual base::Result<void> link_log(const LogNotice& notice) = 0;
+
+  // The first byte of the journal that the server does not have afterwards; without lines it is only asked for.
+  // conflict when the piece would leave a hole.
+  virtual base::Result<std::uint64_t> append_metrics(const MetricPiece& piece) = 0;
 
   virtual base::Result<std::vector<base::Digest>> missing_blobs(std::span<const base::Digest> digests) = 0;
   virtual base::Result<void> upload_pack(std::span<const SmallBlob> blobs) = 0;

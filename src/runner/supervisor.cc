@@ -61,6 +61,7 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   make_cgroup();
   if (group_) program.cgroups = group_->join_descriptors();
   program.output = program.error = pipe.write.get();
+  metrics_watch_ = watch_metrics(shop_.metrics.folder());
   started_ = sys::utc_now();
   auto save_rest = [&] { shop_.log.save_rest(pipe.read.get()); };
   LATHE_TRY(Guardian guardian,
@@ -78,9 +79,9 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
 
 void Supervisor::loop() {
   for (;;) {
-    pollfd waits[] = {{guardian_->fd(), POLLIN, 0},  {output_.get(), POLLIN, 0}, {shop_.signals, POLLIN, 0},
-                      {shop_.inbox.fd(), POLLIN, 0}, {limit_->fd(), POLLIN, 0},  {grace_->fd(), POLLIN, 0},
-                      {life_->fd(), POLLIN, 0}};
+    pollfd waits[] = {{guardian_->fd(), POLLIN, 0},  {output_.get(), POLLIN, 0},       {shop_.signals, POLLIN, 0},
+                      {shop_.inbox.fd(), POLLIN, 0}, {limit_->fd(), POLLIN, 0},        {grace_->fd(), POLLIN, 0},
+                      {life_->fd(), POLLIN, 0},      {metrics_watch_.get(), POLLIN, 0}};
     if (::poll(waits, std::size(waits), -1) < 0) continue;
     if (waits[1].revents != 0) on_output();
     if (waits[2].revents != 0) on_signal();
@@ -90,6 +91,7 @@ void Supervisor::loop() {
                    fmt::format("stopped at the time limit of {} s", shop_.order.max_run_duration_seconds));
     if (waits[5].revents != 0 && grace_->take()) guardian_->kill();
     if (waits[6].revents != 0 && life_->take()) on_life_tick();
+    if (waits[7].revents != 0) on_metrics();
     if (waits[0].revents != 0) return;
   }
 }
@@ -146,6 +148,11 @@ void Supervisor::on_life_tick() {
     life_->arm(UsageMeter::kPeriod, UsageMeter::kPeriod);
   }
   meter_->sample();
+}
+
+// The first record: from now on the thread looks for more.
+void Supervisor::on_metrics() {
+  metric_thread_.emplace(shop_.metrics, shop_.make_link(), std::move(metrics_watch_), shop_.inbox, shop_.backoff);
 }
 
 model::ExitRecord Supervisor::make_record(const std::optional<GuardianReport>& report) const {

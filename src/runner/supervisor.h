@@ -1,7 +1,8 @@
 // Supervisor: the time from the start of the user's program to its end. One poll loop on the main thread owns the pipe,
 // the timers and the stop ladder (SIGTERM, grace, SIGKILL); it never talks to the server itself, so a server that is
 // away is not noticed here. Helper threads are made only when needed: the log shipper with the first byte of output,
-// the watcher and the uploader of outputs when the program has lived for a while. A run of `true` makes none.
+// the metric shipper with the first record, the watcher and the uploader of outputs when the program has lived for a
+// while. A run of `true` makes none.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,7 @@
 #include "runner/live_uploader.h"
 #include "runner/log_shipper.h"
 #include "runner/log_spool.h"
+#include "runner/metric_shipper.h"
 #include "runner/retry.h"
 #include "runner/usage_meter.h"
 #include "runner/watcher.h"
@@ -33,6 +35,7 @@ struct Workshop {
   const LinkFactory& make_link;
   const RunFolder& run_folder;
   ArtifactUploader& uploader;
+  MetricShipper& metrics;
   Inbox& inbox;
   int signals;              // SIGTERM and companions come out here
   int spool_lock;           // the guardian holds it too
@@ -57,6 +60,7 @@ class Supervisor {
   void on_signal();
   void on_inbox();
   void on_life_tick();
+  void on_metrics();
   void request_stop(model::EndReason reason, std::string message);
   void drain();
   model::ExitRecord make_record(const std::optional<GuardianReport>& report) const;
@@ -67,6 +71,8 @@ class Supervisor {
   sys::Fd output_;
   std::optional<sys::BootTimer> limit_, grace_, life_;
   std::optional<ShipperThread> shipper_thread_;
+  sys::Fd metrics_watch_;
+  std::optional<MetricThread> metric_thread_;
   std::optional<Watcher> watcher_;
   std::optional<LiveUploader> live_;
   std::optional<UsageMeter> meter_;

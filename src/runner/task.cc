@@ -51,16 +51,17 @@ class Task {
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes));
     LogShipper shipper(log, order_.log_name);
+    MetricShipper metrics(spool_.metrics_folder());
     LATHE_TRY(RunFolder folder, RunFolder::open(spool_.run_folder()));
     ArtifactUploader uploader(folder);
-    model::ExitRecord exit =
-        program ? supervise(std::move(*program), log, shipper, folder, uploader) : record_of_refusal(program.error());
+    model::ExitRecord exit = program ? supervise(std::move(*program), {log, shipper, metrics, folder, uploader})
+                                     : record_of_refusal(program.error());
     if (inbox_.fenced()) {
       spool_.remove();
       return base::fail(base::Code::fenced, "the attempt is over");
     }
     record(exit, log);
-    return deliver(*link_, {spool_, log, shipper, order_.log_name, &folder, &uploader, exit}, options_.backoff,
+    return deliver(*link_, {spool_, log, shipper, metrics, order_.log_name, &folder, &uploader, exit}, options_.backoff,
                    signals_);
   }
 
@@ -81,15 +82,23 @@ class Task {
                              base::Error(base::Code::cancelled, "stopped before its start"));
   }
 
-  model::ExitRecord supervise(sys::SpawnRequest program, LogSpool& log, LogShipper& shipper, const RunFolder& folder,
-                              ArtifactUploader& uploader) {
-    Supervisor supervisor({order_, log, shipper, *link_, make_link_, folder, uploader, inbox_, signals_,
-                           spool_.lock_fd(), deadline(), options_.backoff});
+  // What is shipped, and by whom.
+  struct Cargo {
+    LogSpool& log;
+    LogShipper& shipper;
+    MetricShipper& metrics;
+    const RunFolder& folder;
+    ArtifactUploader& uploader;
+  };
+
+  model::ExitRecord supervise(sys::SpawnRequest program, const Cargo& cargo) {
+    Supervisor supervisor({order_, cargo.log, cargo.shipper, *link_, make_link_, cargo.folder, cargo.uploader,
+                           cargo.metrics, inbox_, signals_, spool_.lock_fd(), deadline(), options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
     // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is
     // away.
-    record(*exit, log);
+    record(*exit, cargo.log);
     return *exit;
   }
 
@@ -211,8 +220,10 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
     if (!resumed) return resumed;
   }
   const std::string log_name = order ? order->log_name : "";
-  Parcel parcel{spool, log, shipper, log_name, folder && order ? &*folder : nullptr, uploader ? &*uploader : nullptr,
-                *exit};
+  MetricShipper metrics(spool.metrics_folder());
+  Parcel parcel{
+      spool, log, shipper, metrics, log_name, folder && order ? &*folder : nullptr, uploader ? &*uploader : nullptr,
+      *exit};
   return deliver(*link, parcel, options.backoff, signals.get());
 }
 

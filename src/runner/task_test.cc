@@ -225,6 +225,38 @@ TEST_F(TaskTest, ShipsOutputsWhileTheScriptRuns) {
   EXPECT_EQ(0, server_.count("report_finalizing")) << "nothing was left to upload";
 }
 
+TEST_F(TaskTest, ShipsMetricsWhileTheScriptRunsAndAllOfThemBeforeItsEnd) {
+  set_script(
+      "echo one >> $LATHE_METRICS_DIR/a.jsonl; read line < wait; echo two >> $LATHE_METRICS_DIR/a.jsonl; "
+      "echo three >> $LATHE_METRICS_DIR/b.jsonl; printf half >> $LATHE_METRICS_DIR/b.jsonl; "
+      "echo x > $LATHE_METRICS_DIR/other.txt; echo x > $LATHE_METRICS_DIR/refused.jsonl; "
+      "mkfifo $LATHE_METRICS_DIR/pipe.jsonl; ln -s /etc/passwd $LATHE_METRICS_DIR/link.jsonl");
+  order_.command.command[2] = "mkfifo wait; " + order_.command.command[2];
+  pid_t runner = start_runner();
+  EXPECT_TRUE(eventually([&] { return server_.metrics("a") == "one\n"; })) << "live";
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(work_ / "run" / "wait"); }));
+  std::ofstream(work_ / "run" / "wait") << "go\n";
+  EXPECT_EQ(wait_for(runner).code(), 0);
+  EXPECT_EQ(server_.metrics("a"), "one\ntwo\n");
+  EXPECT_EQ(server_.metrics("b"), "three\n");
+  for (const char* name : {"other", "refused", "pipe", "link"}) EXPECT_EQ(server_.metrics(name), "") << name;
+  const std::string log = server_.log();
+  for (const char* name : {"b.jsonl: its last 4 bytes", "refused.jsonl: not a source", "pipe.jsonl", "link.jsonl"})
+    EXPECT_NE(log.find(std::string("[lathe: metrics not kept: ") + name), log.npos) << log;
+  auto calls = server_.journal();
+  EXPECT_EQ(calls.back(), "finish");
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(TaskTest, SendsALongJournalInPieces) {
+  set_script(
+      "i=0; while [ $i -lt 40 ]; do head -c 99999 /dev/zero | tr '\\0' x; echo; i=$((i+1)); done > "
+      "$LATHE_METRICS_DIR/a.jsonl; head -c 3000000 /dev/zero | tr '\\0' y >> $LATHE_METRICS_DIR/a.jsonl; "
+      "echo >> $LATHE_METRICS_DIR/a.jsonl");
+  EXPECT_EQ(run().code(), 0);
+  EXPECT_EQ(server_.metrics("a").size(), 40u * 100'000 + 3'000'001);
+}
+
 TEST_F(TaskTest, UploadsLargeAndManyOutputsAtTheEnd) {
   set_script(
       "head -c 5000000 /dev/urandom > outputs/big; for i in 1 2 3; do echo same > outputs/$i; done; : > outputs/empty");
