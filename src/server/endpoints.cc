@@ -9,6 +9,7 @@ void add_all_routes(net::Router& router, Services& services) {
   add_client_run_routes(router, services);
   add_run_file_routes(router, services);
   add_metric_routes(router, services);
+  add_secret_routes(router, services);
   add_event_routes(router, services);
   add_token_routes(router, services);
   add_blob_routes(router, services);

@@ -48,6 +48,7 @@ void add_run_routes(net::Router& router, Services& services);
 void add_client_run_routes(net::Router& router, Services& services);
 void add_run_file_routes(net::Router& router, Services& services);
 void add_metric_routes(net::Router& router, Services& services);
+void add_secret_routes(net::Router& router, Services& services);
 void add_event_routes(net::Router& router, Services& services);
 void add_token_routes(net::Router& router, Services& services);
 void add_blob_routes(net::Router& router, Services& services);

@@ -29,7 +29,9 @@ class Server:
         self.own_folder = None if state else tempfile.mkdtemp(prefix="lathe-e2e-")
         self.state = pathlib.Path(state or self.own_folder) / ("" if state else "state")
         self.options, self.prefix = list(options), list(prefix)
-        self.environment = os.environ | (environment or {})
+        # The keys of secrets are kept apart from the state folder; a test's must not end up with those of its user.
+        own_config = {"XDG_CONFIG_HOME": str(self.state.parent / "config")}
+        self.environment = os.environ | own_config | (environment or {})
         self.process = None
         if config is not None:
             self.write_config(config)
