@@ -177,7 +177,7 @@ void remove(Connection& connection, const model::RunRecord& run) {
   if (connection.prepare("SELECT 1 FROM runs WHERE parent = ? LIMIT 1").bind(run.id.value).step()) {
     throw Error(Code::conflict, fmt::format("run {} has children", run.id.value))
         .field("run")
-        .hint("delete them first, or delete it with recursive=true");
+        .hint("delete them first, or all of them: recursive=true, lathe run delete --recursive");
   }
   if (connection.prepare("DELETE FROM runs WHERE sequence = ? AND terminal = 1").bind(run.sequence).run() != 1) {
     throw Error(Code::conflict, fmt::format("run {} is not over", run.id.value))

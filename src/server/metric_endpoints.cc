@@ -5,6 +5,7 @@
 #include "server/metric_reader.h"
 #include "server/run_changes.h"
 #include "server/run_edits.h"
+#include "wire/metric.h"
 
 namespace lathe::server {
 
@@ -29,6 +30,8 @@ int record_limit(const Request& request) {
 Task<MetricSelection> select(Services& services, Request& request) {
   MetricSelection selection;
   if (request.query_value("name")) selection.name = require_query(request, "name");
+  if (selection.name && selection.name->size() > wire::kMaxMetricName)
+    throw Error(Code::invalid, fmt::format("a metric's name has at most {} bytes", wire::kMaxMetricName)).field("name");
   selection.name_runs = query_flag(request, "recursive", false);
   co_await services.core.database.read([&](db::Connection& connection) {
     auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));

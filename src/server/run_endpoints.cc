@@ -183,8 +183,9 @@ Task<Response> patch_tags(Services& services, Request& request) {
   allow_query(request, {"null_removes"});
   bool null_removes = query_flag(request, "null_removes", true);
   auto body = co_await json_body(request);
-  if (!body.is_object())
-    throw Error(Code::invalid, "the body must be an object of tags").hint(R"(e.g. {"stage": "final", "old": null})");
+  if (!body.is_object() || body.get_object().empty())
+    throw Error(Code::invalid, "the body must be an object of tags, at least one")
+        .hint(R"(e.g. {"stage": "final", "old": null})");
   model::Tags changes;
   for (const auto& entry : body.get_object()) {
     std::string key(entry.key());

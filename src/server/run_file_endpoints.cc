@@ -2,6 +2,7 @@
 #include "db/artifacts.h"
 #include "db/attempts.h"
 #include "db/logs.h"
+#include "model/names.h"
 #include "server/endpoints.h"
 #include "server/http_tools.h"
 #include "server/run_changes.h"
@@ -110,10 +111,11 @@ Task<Response> get_log(Services& services, Request& request) {
   auto offset = static_cast<std::uint64_t>(query_integer(request, "offset", 0));
   bool follow = query_flag(request, "follow", false);
   auto attempt = query_integer(request, "attempt", 0);
+  if (request.query_value("attempt")) base::value_or_throw(model::check_range("attempt", attempt, 1, INT32_MAX));
   if (!find_log(run, 1, name))
     throw Error(Code::not_found, fmt::format("run '{}' has no log '{}'", run.id.value, name)).field("name");
   if (follow) run = co_await wait_for_attempt(services, request, std::move(run));
-  int number = attempt > 0 ? static_cast<int>(std::min<std::int64_t>(attempt, INT32_MAX)) : run.attempt;
+  int number = attempt > 0 ? static_cast<int>(attempt) : run.attempt;
   if (number > run.attempt)
     throw Error(Code::not_found, fmt::format("run '{}' has no attempt {}", run.id.value, number)).field("attempt");
   auto response = attachment("application/octet-stream");

@@ -70,6 +70,7 @@ std::string place(std::string_view what, const std::string& workspace, const std
 
 fs::path SecretKeys::folder() const {
   if (!folder_.empty()) return folder_;
+  if (const char* named = std::getenv("LATHE_KEY_FOLDER"); named && *named == '/') return named;
   const char* config = std::getenv("XDG_CONFIG_HOME");
   if (config && *config == '/') return fs::path(config) / "lathe" / "keys";
   const char* home = std::getenv("HOME");

@@ -15,7 +15,7 @@ namespace lathe::server {
 
 class SecretKeys {
  public:
-  // An empty folder is the default: $XDG_CONFIG_HOME/lathe/keys or ~/.config/lathe/keys.
+  // An empty folder is the default: $LATHE_KEY_FOLDER, $XDG_CONFIG_HOME/lathe/keys or ~/.config/lathe/keys.
   explicit SecretKeys(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   struct Key {

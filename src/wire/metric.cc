@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 using base::Code;
 
-constexpr std::size_t kMaxName = 255, kMaxKind = 64, kMaxDescription = 64 * 1024;
+constexpr std::size_t kMaxKind = 64, kMaxDescription = 64 * 1024;
 
 bool is_text(const json::value& value, std::size_t least, std::size_t most) {
   return value.is_string() && value.get_string().size() >= least && value.get_string().size() <= most;
@@ -23,7 +23,7 @@ std::unexpected<base::Error> wrong(std::string_view field, std::string_view expe
 
 base::Result<void> check_field(std::string_view key, const json::value& value) {
   if (key == "name") {
-    if (!is_text(value, 1, kMaxName)) return wrong(key, "a string of 1 to 255 bytes");
+    if (!is_text(value, 1, kMaxMetricName)) return wrong(key, "a string of 1 to 255 bytes");
   } else if (key == "kind") {
     if (!is_text(value, 1, kMaxKind)) return wrong(key, "a string of 1 to 64 bytes");
   } else if (key == "time") {

@@ -9,7 +9,7 @@
 
 namespace lathe::wire {
 
-inline constexpr std::size_t kMaxMetricLine = 1024 * 1024;
+inline constexpr std::size_t kMaxMetricLine = 1024 * 1024, kMaxMetricName = 255;
 
 // The record's name, or `invalid`: not an object, an unknown or missing field, a wrong type or an over-long text.
 base::Result<std::string> check_metric(std::string_view line);

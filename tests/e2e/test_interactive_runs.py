@@ -175,6 +175,16 @@ def test_a_run_with_children_is_deleted_only_together_with_them(client):
         client.get(client.path("runs", run)).expect(404)
 
 
+def test_the_command_line_deletes_families_when_asked_to(server, client):
+    top = begin(client)
+    child = begin(client, parent=top)
+    for run in (child, top):
+        call(client, run, "complete").expect(200)
+    assert "--recursive" in server.cli("run", "delete", top, check=False).stderr
+    server.cli("run", "delete", "--recursive", top)
+    client.get(client.path("runs", child)).expect(404)
+
+
 # --- what a run's own token may do
 
 

@@ -116,7 +116,7 @@ def test_a_value_is_nowhere_in_clear_and_its_key_is_not_beside_it(make_server, t
     assert VALUE not in server.said()
     for folder in (server.state, tmp_path):
         assert files_holding(folder, VALUE) == []
-    folder = server.state.parent / "config" / "lathe" / "keys"
+    folder = server.key_folder
     (key,) = folder.iterdir()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600 and stat.S_IMODE(folder.stat().st_mode) == 0o700
     for place in (server.state, tmp_path):

@@ -30,8 +30,8 @@ class Server:
         self.state = pathlib.Path(state or self.own_folder) / ("" if state else "state")
         self.options, self.prefix = list(options), list(prefix)
         # The keys of secrets are kept apart from the state folder; a test's must not end up with those of its user.
-        own_config = {"XDG_CONFIG_HOME": str(self.state.parent / "config")}
-        self.environment = os.environ | own_config | (environment or {})
+        self.key_folder = self.state.parent / f"{self.state.name}-keys"
+        self.environment = os.environ | {"LATHE_KEY_FOLDER": str(self.key_folder)} | (environment or {})
         self.process = None
         if config is not None:
             self.write_config(config)
