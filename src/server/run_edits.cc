@@ -43,7 +43,7 @@ Task<Response> show_run(Services& services, RunRecord run, int status) {
     attempts = db::attempts::list(connection, run.sequence);
     if (run.spec.definition) definition = db::runs::definition(connection, run.sequence);
   });
-  co_return json_response(wire::run_json({run, attempts, services.dispatcher.explain(run), definition}), status);
+  co_return Response::json(wire::encode_run({run, attempts, services.dispatcher.explain(run)}, definition), status);
 }
 
 Task<Response> edit_run(Services& services, Request& request, EditNote note, std::function<void(RunRecord&)> apply) {

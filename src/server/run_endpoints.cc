@@ -65,8 +65,8 @@ Task<Response> submit(Services& services, Request& request) {
   if (!outcome.changed) co_return co_await show_run(services, std::move(outcome.run), 200);
   services.dispatcher.submitted(outcome.run);
   core.events.notify();
-  co_return json_response(
-      wire::run_json({outcome.run, {}, services.dispatcher.explain(outcome.run), parsed.definition}), 201);
+  co_return Response::json(
+      wire::encode_run({outcome.run, {}, services.dispatcher.explain(outcome.run)}, parsed.definition), 201);
 }
 
 // `key` or `key=value` of the query parameter `name`.

@@ -4,6 +4,7 @@
 
 #include "model/names.h"
 #include "wire/json.h"
+#include "wire/raw.h"
 #include "wire/records.h"
 
 namespace lathe::wire {
@@ -61,12 +62,13 @@ void read_spec(Fields& fields, RunSpec& spec) {
   if (spec.kind == model::RunKind::interactive && spec.compute == RunSpec().compute) spec.compute.clear();
 }
 
-base::Result<void> take_definition(const json::value& value, RunSubmit& submit) {
+// Taken from the text of the submit: the client gets back what it gave.
+base::Result<void> take_definition(const json::value& value, std::string_view body, RunSubmit& submit) {
   auto refuse = [](base::Code code, std::string message) {
     return base::fail(base::Error(code, std::move(message)).field("definition").hint("give a smaller JSON object"));
   };
   if (!value.is_object()) return refuse(base::Code::invalid, "definition must be an object");
-  submit.definition = json::serialize(value);
+  submit.definition = raw_member(body, "definition");
   if (submit.definition.size() > kMaxDefinitionBytes)
     return refuse(base::Code::too_large, fmt::format("definition has {} bytes; at most {} are allowed",
                                                      submit.definition.size(), kMaxDefinitionBytes));
@@ -115,7 +117,7 @@ base::Result<RunSubmit> parse_run_submit(std::string_view body) {
   fields.need("id").need("experiment").text("id", submit.id.value).any("definition", definition);
   read_spec(fields, submit.spec);
   LATHE_TRY_VOID(fields.finish());
-  if (definition) LATHE_TRY_VOID(take_definition(*definition, submit));
+  if (definition) LATHE_TRY_VOID(take_definition(*definition, body, submit));
   LATHE_TRY_VOID(model::check_run_id(submit.id.value));
   LATHE_TRY_VOID(model::validate_spec(submit.spec));
   return submit;
@@ -124,8 +126,8 @@ base::Result<RunSubmit> parse_run_submit(std::string_view body) {
 std::string encode_run_submit(const RunSubmit& submit) {
   json::object out = spec_json(submit.spec);
   out["id"] = submit.id.value;
-  if (!submit.definition.empty()) out["definition"] = json::parse(submit.definition);
-  return json::serialize(out);
+  if (submit.definition.empty()) return json::serialize(out);
+  return with_raw_member(json::serialize(out), "definition", submit.definition);
 }
 
 std::string encode_spec(const RunSpec& spec) { return json::serialize(spec_json(spec)); }
@@ -186,8 +188,6 @@ json::object run_json(const RunView& view) {
   const model::RunRecord& run = view.run;
   json::object out = spec_json(run.spec);
   add_kin(out, run);
-  if (view.definition)
-    out["definition"] = view.definition->empty() ? json::value(nullptr) : json::parse(*view.definition);
   out["id"] = run.id.value;
   out["workspace"] = run.workspace;
   out["sequence"] = run.sequence;
@@ -210,6 +210,10 @@ json::object run_json(const RunView& view) {
   out["attempts"] = std::move(attempts);
   out["log"] = main_log_name(run.spec.node_count);
   return out;
+}
+
+std::string encode_run(const RunView& view, std::string_view definition) {
+  return with_raw_member(json::serialize(run_json(view)), "definition", definition.empty() ? "null" : definition);
 }
 
 std::string main_log_name(int node_count, int node) {

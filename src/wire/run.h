@@ -44,10 +44,11 @@ struct RunView {
   const model::RunRecord& run;
   std::span<const model::AttemptRecord> attempts;
   std::optional<Waiting> waiting;
-  std::optional<std::string> definition = {};  // JSON text; nothing: not shown
 };
 
 boost::json::object run_json(const RunView& view);
+// The same with the client's definition (JSON, or empty) as it was given.
+std::string encode_run(const RunView& view, std::string_view definition);
 boost::json::object attempt_json(const model::AttemptRecord& attempt);
 
 // The log that `lathe run logs` shows unless told otherwise.

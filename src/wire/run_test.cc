@@ -48,6 +48,49 @@ TEST(RunSubmit, TheSmallestOneHasTheDefaults) {
   EXPECT_EQ(submit->spec.max_run_duration_seconds, 2'592'000);
 }
 
+TEST(RunSubmit, AnInteractiveRunNeedsNothingToStart) {
+  auto submit = parse_run_submit(
+      R"({"id":"r","experiment":"e","kind":"interactive","parent":"p","run_type":"t","tags":{"a":null,"b":"1"},)"
+      R"("environment":{"name":"tf","version":"2"},"definition":{"n":1,"x":1.5,"deep":{"list":[null]}}})");
+  ASSERT_TRUE(submit) << submit.error().message();
+  EXPECT_EQ(submit->spec.kind, model::RunKind::interactive);
+  EXPECT_EQ(submit->spec.parent.value, "p");
+  EXPECT_EQ(submit->spec.compute, "");
+  EXPECT_EQ(submit->spec.tags, (model::Tags{{"a", std::nullopt}, {"b", "1"}}));
+  EXPECT_EQ(submit->spec.environment.name, "tf");
+  EXPECT_EQ(submit->spec.definition, base::sha256(submit->definition));
+  auto back = parse_run_submit(encode_run_submit(*submit));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->spec, submit->spec);
+  EXPECT_EQ(back->definition, R"({"n":1,"x":1.5,"deep":{"list":[null]}})");
+}
+
+TEST(RunSubmit, ADefinitionIsAnObjectOfBoundedSize) {
+  auto refused = [](const std::string& definition) {
+    auto submit = parse_run_submit(R"({"id":"r","experiment":"e","command":["true"],"definition":)" + definition + "}");
+    return submit ? "" : fmt::format("{} {}", base::code_name(submit.error().code()), submit.error().field());
+  };
+  EXPECT_EQ(refused("{}"), "");
+  EXPECT_EQ(refused("null"), "");
+  EXPECT_EQ(refused("[]"), "invalid definition");
+  EXPECT_EQ(refused(fmt::format(R"({{"x":"{}"}})", std::string(kMaxDefinitionBytes, 'y'))), "too-large definition");
+}
+
+TEST(RunView, ShowsTheFamilyAlwaysAndTheDefinitionWhenAsked) {
+  model::RunRecord run;
+  run.spec.parent = {"p"};
+  run.root = {"top"};
+  run.children_count = 2;
+  auto shown = run_json({run, {}, {}});
+  EXPECT_EQ(shown.at("kind"), "script");
+  EXPECT_EQ(shown.at("parent"), "p");
+  EXPECT_EQ(shown.at("root"), "top");
+  EXPECT_EQ(shown.at("children_count"), 2);
+  EXPECT_FALSE(shown.contains("definition"));
+  EXPECT_TRUE(json::parse(encode_run({run, {}, {}}, "")).at("definition").is_null());
+  EXPECT_TRUE(encode_run({run, {}, {}}, R"({"a":0.30})").ends_with(R"("definition":{"a":0.30}})"));
+}
+
 TEST(RunSubmit, AMistakeNamesItsField) {
   auto field = [](std::string_view body) {
     auto submit = parse_run_submit(body);

@@ -83,7 +83,7 @@ def test_a_submit_is_idempotent_and_bound_to_its_content(client):
 
 
 def test_the_definition_is_shown_with_the_run_and_not_in_lists(client):
-    definition = {"script": "train.py", "arguments": ["--lr", 0.1], "framework": "Python", "n": 3, "x": None}
+    definition = {"script": "train.py", "arguments": ["--lr", 0.1 + 0.2], "framework": "Python", "n": 3, "x": None, "y": 1e-7}
     run = begin(client, definition=definition, experiment="definitions")
     assert client.run(run)["definition"] == definition
     assert client.run(begin(client))["definition"] is None
