@@ -112,6 +112,16 @@ TEST(HttpLink, AppendsAndLinksLogs) {
   EXPECT_TRUE(answerer.requests()[0].ends_with("\r\n\r\nhello"));
 }
 
+TEST(HttpLink, AppendsMetricsAndHearsOfAHole) {
+  Answerer answerer({answer(200, R"({"offset":12})"),
+                     answer(409, R"({"code":"conflict","message":"a hole"})", "lathe-offset: 3\r\n")});
+  auto link = link_to(answerer);
+  EXPECT_EQ(12u, link->append_metrics({"a b", 4, "line 1\n"}).value());
+  EXPECT_EQ(base::Code::conflict, link->append_metrics({"s", 99, "x\n"}).error().code());
+  EXPECT_TRUE(answerer.requests()[0].starts_with("POST /api/v1/attempts/run-1/2/metrics?source=a%20b&offset=4 "));
+  EXPECT_TRUE(answerer.requests()[0].ends_with("line 1\n"));
+}
+
 TEST(HttpLink, ListensUntilTheServerWantsAStop) {
   auto chunk = [](std::string_view text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); };
   Answerer answerer({"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk("{\"desired\":\"run\"}\n") +

@@ -15,6 +15,7 @@ namespace {
 
 constexpr base::Duration kTellPeriod = std::chrono::seconds(1);
 constexpr std::size_t kMostTold = 10'000;
+constexpr std::size_t kSmallPiece = 2048;
 constexpr std::string_view kNotePrefix = "metrics: ";
 
 void tell(db::Connection& connection, const RunRecord& run, base::UtcTime now) {
@@ -84,11 +85,13 @@ Task<MetricJournals::Stand> MetricJournals::append(LoadRun load, JournalPiece pi
     auto known = static_cast<std::size_t>(before.offset - piece.offset);
     if (known >= piece.bytes.size()) co_return Stand{before.offset};
     core_.reserve.require_room();
-    auto batch = co_await core_.files.run(core_.home, [&] {
+    auto make_batch = [&] {
       auto old = std::string_view(piece.bytes).substr(0, known), fresh = std::string_view(piece.bytes).substr(known);
       auto first = piece.malformed == Malformed::skip ? before.lines : std::ranges::count(old, '\n');
       return make_metric_batch(fresh, piece.malformed, first + 1);
-    });
+    };
+    // A few records are checked faster than another thread is woken.
+    auto batch = piece.bytes.size() <= kSmallPiece ? make_batch() : co_await core_.files.run(core_.home, make_batch);
     if (batch.bytes == 0) co_return Stand{before.offset};
     Stand stand{before.offset + batch.bytes};
     const bool telling = may_tell(run);
