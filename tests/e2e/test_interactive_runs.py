@@ -9,8 +9,8 @@ from harness.client import make_submit, new_id
 
 
 def interactive(client, **fields):
-    answer = client.post(client.path("runs"), {"id": new_id(), "experiment": "e2e-tests", "kind": "interactive", **fields})
-    return answer
+    body = {"id": new_id(), "experiment": "e2e-tests", "kind": "interactive", **fields}
+    return client.post(client.path("runs"), body)
 
 
 def begin(client, **fields):
@@ -74,7 +74,8 @@ def test_an_interactive_run_is_canceled_at_once(client):
 
 
 def test_a_submit_is_idempotent_and_bound_to_its_content(client):
-    body = {"id": new_id(), "experiment": "e2e-tests", "kind": "interactive", "definition": {"a": [1, 2.5, None, {"b": "ü"}]}}
+    definition = {"a": [1, 2.5, None, {"b": "ü"}]}
+    body = {"id": new_id(), "experiment": "e2e-tests", "kind": "interactive", "definition": definition}
     client.post(client.path("runs"), body).expect(201)
     again = client.post(client.path("runs"), body).expect(200).json()
     assert again["definition"] == body["definition"]
@@ -83,7 +84,7 @@ def test_a_submit_is_idempotent_and_bound_to_its_content(client):
 
 
 def test_the_definition_is_shown_with_the_run_and_not_in_lists(client):
-    definition = {"script": "train.py", "arguments": ["--lr", 0.1 + 0.2], "framework": "Python", "n": 3, "x": None, "y": 1e-7}
+    definition = {"script": "train.py", "arguments": ["--lr", 0.1 + 0.2], "n": 3, "x": None, "y": 1e-7}
     run = begin(client, definition=definition, experiment="definitions")
     assert client.run(run)["definition"] == definition
     assert client.run(begin(client))["definition"] is None
@@ -95,7 +96,14 @@ def test_the_definition_is_shown_with_the_run_and_not_in_lists(client):
 
 @pytest.mark.parametrize(
     "field, value",
-    [("script", "a.py"), ("command", ["true"]), ("arguments", ["x"]), ("compute", "pool"), ("node_count", 2), ("kind", "other")],
+    [
+        ("script", "a.py"),
+        ("command", ["true"]),
+        ("arguments", ["x"]),
+        ("compute", "pool"),
+        ("node_count", 2),
+        ("kind", "other"),
+    ],
 )
 def test_what_an_interactive_run_cannot_have_is_refused_by_name(client, field, value):
     assert interactive(client, **{field: value}).expect(400).json()["field"] == field
@@ -242,7 +250,8 @@ def test_a_tag_may_have_no_value(client):
     run = begin(client, tags={"best": None, "k": "v"})
     assert client.run(run)["tags"] == {"best": None, "k": "v"}
     assert run in listed(client, tag="best")
-    assert patch_tags(client, run, {"k": None}, null_removes="false").expect(200).json()["tags"] == {"best": None, "k": None}
+    kept = patch_tags(client, run, {"k": None}, null_removes="false").expect(200).json()
+    assert kept["tags"] == {"best": None, "k": None}
     assert patch_tags(client, run, {"best": None}).expect(200).json()["tags"] == {"k": None}
 
 
@@ -260,8 +269,8 @@ def test_a_client_adds_files_to_a_run_that_is_over(client):
         client.post(client.path("runs", run, "artifacts"), {"artifacts": [{"path": path, **blob}]}).expect(400)
 
 
-def submit_script(client, folder_digest, **fields):
-    return make_submit(None, script="a.py", snapshot=folder_digest, **fields)
+def submit_script(snapshot, **fields):
+    return make_submit(None, script="a.py", snapshot=snapshot, **fields)
 
 
 def test_a_named_environment_is_the_sites_interpreter(make_server, tmp_path):
@@ -269,7 +278,7 @@ def test_a_named_environment_is_the_sites_interpreter(make_server, tmp_path):
     server = make_server(config={"environments": {"interpreter": sys.executable}}).start().prepare()
     client = server.client()
     snapshot = client.run(server.submit_folder(tmp_path, script="a.py"))["snapshot"]
-    body = submit_script(client, snapshot, environment={"name": "AzureML-TensorFlow-2.2-GPU", "version": "3"})
+    body = submit_script(snapshot, environment={"name": "AzureML-TensorFlow-2.2-GPU", "version": "3"})
     run = client.post(client.path("runs"), body).expect(201).json()
     assert run["environment"]["name"] == "AzureML-TensorFlow-2.2-GPU" and run["environment"]["version"] == "3"
     assert any(sys.executable in note for note in run["notes"])
@@ -280,5 +289,5 @@ def test_a_named_environment_is_the_sites_interpreter(make_server, tmp_path):
 def test_without_an_interpreter_a_script_is_refused_and_the_setting_is_named(server, client, tmp_path):
     (tmp_path / "a.py").write_text("print(1)")
     snapshot = client.run(server.submit_folder(tmp_path, script="a.py"))["snapshot"]
-    refused = client.post(client.path("runs"), submit_script(client, snapshot)).expect(400).json()
+    refused = client.post(client.path("runs"), submit_script(snapshot)).expect(400).json()
     assert refused["field"] == "environment.interpreter" and "environments: {interpreter" in refused["hint"]

@@ -75,7 +75,8 @@ def test_what_is_appended_comes_back_in_order(client):
     assert append(client, run, second, len(first)).expect(200).json()["offset"] == len(first + second)
     assert read(client, run) == [record(step=1), record(step=2), record("accuracy", 1, step=None, description="of 1")]
     assert read(client, run, name="accuracy") == [record("accuracy", 1, step=None, description="of 1")]
-    assert read(client, run, name="nothing") == [] and list(stream(client, run, name="loss")) == read(client, run, name="loss")
+    assert read(client, run, name="nothing") == []
+    assert list(stream(client, run, name="loss")) == read(client, run, name="loss")
     assert read(client, begin(client)) == []
 
 
@@ -105,25 +106,23 @@ def test_a_part_of_a_line_waits_for_its_rest(client):
 
 def test_values_keep_their_type_and_precision(client):
     run = begin(client)
-    values = [
-        1, 1.0, -0.0, 1e308, 5e-324, 0.1, 2**53 + 1, -(2**63), "text", "ü\u2028\"\n", True, None, [], [1, 2.0, "x"], {"x": 1},
-        {"float": "NaN"}, {"float": "Infinity"}, {"float": "-Infinity"}, {"x": {"float": "NaN"}, "y": [1, {"float": "Infinity"}]},
-        {"columns": {"a": [1, 2], "b": ["x", "y"]}},
-    ]  # fmt: skip
+    nan, infinite = {"float": "NaN"}, {"float": "Infinity"}
+    numbers = [1, 1.0, -0.0, 1e308, 5e-324, 0.1, 2**53 + 1, -(2**63), nan, infinite, {"float": "-Infinity"}]
+    others = ["text", "ü\u2028\"\n", True, None, [], [1, 2.0, "x"], {"x": 1}, {"x": nan, "y": [1, infinite]}]
+    values = [*numbers, *others, {"columns": {"a": [1, 2], "b": ["x", "y"]}}]
     kinds = ["scalar", "list", "row", "table", "image", "confusion_matrix", "accuracy_table"]
-    sent = [record(f"metric {i} ✓", value, kinds[i % len(kinds)], time=1550603361.123456) for i, value in enumerate(values)]
+    sent = [record(f"metric {i} ✓", value, kinds[i % len(kinds)], 1550603361.123456) for i, value in enumerate(values)]
     append(client, run, lines(*sent)).expect(200)
     for found in (read(client, run), list(stream(client, run))):
         assert json.dumps(found) == json.dumps(sent), "equal as text: 1 is not 1.0"
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [b"nonsense", b"[]", b"{}", b'{"name":"x","kind":"scalar","value":NaN,"time":1}', b"\xff", b'"text"',
-     b'{"name":"x","kind":"scalar","value":1,"time":1,"run":"y"}', json.dumps(record("")).encode(),
-     json.dumps(record("n" * 256)).encode(), json.dumps(record(step=1.5)).encode(), json.dumps(record(value="x" * (1 << 20))).encode()],
-    ids=lambda bad: bad[:40].decode(errors="replace"),
-)  # fmt: skip
+BAD_RECORDS = [record(""), record("n" * 256), record(step=1.5), record(run="y"), record(value="x" * (1 << 20)), {}, []]
+BAD_LINES = [b"nonsense", b"\xff", b'"text"', b'{"name":"x","kind":"scalar","value":NaN,"time":1}']
+BAD_LINES += [lines(each).strip() for each in BAD_RECORDS]
+
+
+@pytest.mark.parametrize("bad", BAD_LINES, ids=lambda bad: bad[:40].decode(errors="replace"))
 def test_a_clients_mistake_is_named_by_its_line_and_nothing_is_kept(client, bad):
     run = begin(client)
     refused = append(client, run, lines(record(), record()) + bad + b"\n" + lines(record())).expect(400).json()
@@ -185,7 +184,8 @@ def test_the_same_journal_by_two_ways_at_once_is_still_kept_once(client):
         for begin_at, end in zip(cuts, cuts[1:]):
             answer = append(client, run, data[begin_at:end], begin_at)
             while answer.status == 409:
-                answer = append(client, run, data[int(answer.headers["lathe-offset"]) : end], int(answer.headers["lathe-offset"]))
+                there = int(answer.headers["lathe-offset"])
+                answer = append(client, run, data[there:end], there)
             answer.expect(200)
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -261,7 +261,8 @@ def test_a_runner_may_ship_journals_until_its_attempt_is_over(holder):
 def test_what_a_script_logs_is_seen_while_it_runs_and_all_of_it_at_the_end(any_server, tmp_path):
     client, gate = any_server.client(), tmp_path / "gate"
     os.mkfifo(gate)
-    run = client.submit(python(f"log('loss', 1.0, step=0)\nopen({str(gate)!r}).read()\nfor i in range(1, 1000): log('loss', float(i), step=i)"))
+    rest = "for i in range(1, 1000): log('loss', float(i), step=i)"
+    run = client.submit(python(f"log('loss', 1.0, step=0)\nopen({str(gate)!r}).read()\n{rest}"))
     wait_for(lambda: len(read(client, run)) == 1, 30, "the first record while the script runs")
     assert client.status(run) == "Running"
     gate.write_text("go")
@@ -273,7 +274,8 @@ def test_every_process_of_a_script_has_a_journal_of_its_own(client):
     code = """
 for worker in range(4):
     if os.fork() == 0:
-        own = os.open(os.environ["LATHE_METRICS_DIR"] + f"/worker-{worker}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        name = os.environ["LATHE_METRICS_DIR"] + f"/worker-{worker}.jsonl"
+        own = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(own, journal)
         for i in range(100): log(f"w{worker}", i)
         os._exit(0)
@@ -286,7 +288,8 @@ for _ in range(4): os.wait()
 
 
 def test_nonsense_in_a_journal_costs_only_itself_and_is_noted(client):
-    code = "log('a', 1)\nos.write(journal, b'nonsense\\n\\xff\\n{}\\n\\n')\nlog('a', 2)\nos.write(journal, b'{\"name\": \"torn')"
+    nonsense, torn = b"nonsense\n\xff\n{}\n\n", b'{"name": "torn'
+    code = f"log('a', 1)\nos.write(journal, {nonsense!r})\nlog('a', 2)\nos.write(journal, {torn!r})"
     run = client.submit(python(code))
     done = client.wait(run, "Completed")
     assert [each["value"] for each in read(client, run)] == [1, 2]
