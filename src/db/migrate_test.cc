@@ -61,6 +61,28 @@ TEST(Migrations, DoNothingTheSecondTime) {
   EXPECT_EQ(steps, 0);
 }
 
+TEST(Migrations, RunsOfTheFirstVersionAreFoundByTheirProperties) {
+  TempFolder folder;
+  Connection connection(folder / "a.db", Connection::Mode::read_write);
+  migrate(connection, migrations().first(1));
+  connection.execute(
+      "INSERT INTO workspaces VALUES ('ws', '', '', 1);"
+      "INSERT INTO runs (id, workspace, experiment, compute, state, terminal, generation, spec_json, spec_digest, "
+      "attempt,"
+      " infrastructure_failures, user_failures, notes_json, usage_json, created, late, archived, submitted_by) VALUES"
+      " ('a', 'ws', 'e', 'local', 'Completed', 1, 1, '{\"properties\":{\"git\":\"main\",\"ü\":\"\"}}', x'00', 0, 0, 0,"
+      " '[]', '{}', 1, 0, 0, 'me')");
+  migrate(connection);
+  Statement row = connection.prepare("SELECT run, key, value FROM run_properties ORDER BY key");
+  ASSERT_TRUE(row.step());
+  EXPECT_EQ(row.integer(0), 1);
+  EXPECT_EQ(row.text(1), "git");
+  EXPECT_EQ(row.text(2), "main");
+  ASSERT_TRUE(row.step());
+  EXPECT_EQ(row.text(1), "ü");
+  EXPECT_FALSE(row.step());
+}
+
 TEST(Migrations, RefuseANewerDatabaseAndSayWhatToDo) {
   TempFolder folder;
   Connection connection(folder / "a.db", Connection::Mode::read_write);

@@ -1,11 +1,13 @@
 // The example payloads of api/openapi.yaml, read by the code that reads the real ones.
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
 #include <fstream>
 #include <sstream>
 
 #include "wire/compute.h"
 #include "wire/json.h"
+#include "wire/metric.h"
 #include "wire/order.h"
 #include "wire/run.h"
 
@@ -30,6 +32,20 @@ TEST(Examples, ASubmitIsAccepted) {
   auto command = parse_run_submit(example("run_submit_command"));
   ASSERT_TRUE(command) << command.error().text();
   EXPECT_FALSE(command->spec.command.command.empty());
+}
+
+TEST(Examples, AnInteractiveChildIsAccepted) {
+  auto submit = parse_run_submit(example("run_submit_interactive"));
+  ASSERT_TRUE(submit) << submit.error().text();
+  EXPECT_EQ(submit->spec.kind, model::RunKind::interactive);
+  EXPECT_EQ(submit->spec.tags.at("best"), std::nullopt);
+  EXPECT_FALSE(submit->definition.empty());
+}
+
+TEST(Examples, MetricRecordsAreRecords) {
+  auto page = parse_json(example("metrics"));
+  ASSERT_TRUE(page) << page.error().text();
+  for (const auto& record : page->at("items").as_array()) EXPECT_TRUE(check_metric(to_text(record)));
 }
 
 TEST(Examples, ARunnersOrderIsUnderstood) {
