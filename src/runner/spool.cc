@@ -170,6 +170,7 @@ bool Spool::is_delivered() const { return ::access((folder_ / kDelivered).c_str(
 
 void Spool::remove() {
   bool bare = make_bare(run_folder(), kept_folders());
+  bare = make_bare(metrics_folder(), {}) && bare;
   std::error_code failed;
   for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
        entry.increment(failed))

@@ -41,7 +41,7 @@ class Spool {
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
 
   // Where the script writes its metric journals.
-  std::filesystem::path metrics_folder() const { return folder_ / "metrics"; }
+  std::filesystem::path metrics_folder() const { return folder_.parent_path() / "metrics"; }
 
   base::Result<void> write_order(const wire::RunnerOrder& order);
   // Absent before the claim.
