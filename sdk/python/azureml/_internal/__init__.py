@@ -1,0 +1,1 @@
+"""What the azureml modules share. Not for scripts."""

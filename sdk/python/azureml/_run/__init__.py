@@ -1,0 +1,1 @@
+"""The parts of azureml.core.Run, one concern per module."""

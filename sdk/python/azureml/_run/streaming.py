@@ -1,0 +1,133 @@
+"""wait_for_completion: the states and the output of a run as they come, across restarts of the server."""
+
+import codecs
+import sys
+import time
+from typing import Any, Dict, Optional
+
+from lathe.client import TROUBLE
+from lathe.errors import LatheError, NotFound, Unavailable
+from lathe.events import GIVE_UP, QUIET, events_of_run
+
+from azureml._run.base import TERMINAL
+from azureml.exceptions import ActivityFailedException
+
+LAST_LINES = 20
+RULE = "="
+
+
+def wait(run: Any, show_output: bool, raise_on_error: bool) -> Dict[str, Any]:
+    """Until the run is over; its details. The run itself is not touched when this is interrupted."""
+    out = sys.stdout if show_output else None
+    if out:
+        say(out, "RunId: {}\nWeb View: {}\n".format(run.id, run.get_portal_url()))
+    follow(run, out)
+    details = run.get_details()
+    if out:
+        say(out, "\nExecution Summary\n{}".format(RULE * len("Execution Summary")))
+        say(out, "RunId: {}\nWeb View: {}\n".format(run.id, run.get_portal_url()))
+        for warning in details.get("warnings") or []:
+            say(out, "Warning: {}".format(warning["message"]))
+    if details["status"] == "Failed" and raise_on_error:
+        raise failure(run, details)
+    return dict(details)
+
+
+def follow(run: Any, out: Any) -> None:
+    """Read events until the run is over; while it runs, its log."""
+    log = LogFollower(run, out) if out else None
+    workspace = run.experiment.workspace
+    run._view = run._fetch()
+    told = None  # type: Optional[str]
+    for event in events_of_run(workspace._api, workspace.name, run.id):
+        if event.get("kind") != "state":
+            continue
+        run._view = run._fetch()
+        status = run._view["status"]
+        if out and status == "Queued":
+            told = say_why_it_waits(out, run._view, told)
+        if log and status in ("Running", "Finalizing") + TERMINAL:
+            log.follow()
+        if status in TERMINAL:
+            return
+
+
+def say_why_it_waits(out: Any, view: Dict[str, Any], told: Optional[str]) -> Optional[str]:
+    """The documents' stage *Scaling*: nodes are not there yet, or others are before it."""
+    reason = (view.get("waiting") or {}).get("reason")
+    if reason and reason != told:
+        say(out, "Scaling: {}".format(reason))
+    return reason or told
+
+
+class LogFollower:
+    """Copies the main log of a run to a stream; goes on where it was after trouble."""
+
+    def __init__(self, run: Any, out: Any) -> None:
+        self.run, self.out = run, out
+        self.attempt, self.offset, self.begun = 0, 0, False
+        self.decode = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def follow(self) -> None:
+        """Until the attempt is over."""
+        attempt = self.run._view.get("attempt") or 0
+        if not attempt or self.run._view.get("kind") == "interactive":
+            return
+        if attempt != self.attempt:
+            self.attempt, self.offset = attempt, 0
+        self.begin()
+        silent_since = time.monotonic()
+        while True:
+            before = self.offset
+            try:
+                self.copy()
+                break
+            except NotFound:
+                return
+            except (Unavailable,) + TROUBLE:
+                if self.offset > before:
+                    silent_since = time.monotonic()
+                if time.monotonic() - silent_since > GIVE_UP:
+                    raise
+                time.sleep(0.2)
+        say(self.out, self.decode.decode(b"", True), end="")
+
+    def begin(self) -> None:
+        name = self.run._view.get("log") or "azureml-logs/70_driver_log.txt"
+        if not self.begun:
+            self.begun = True
+            title = "Streaming {}".format(name)
+            say(self.out, "{}\n{}\n".format(title, RULE * len(title)))
+
+    def copy(self) -> None:
+        query = {"offset": self.offset, "follow": True, "attempt": self.attempt}
+        with self.run._api.stream("GET", self.run._path("logs"), query, timeout=QUIET) as stream:
+            while True:
+                piece = stream.read1(65536)
+                if not piece:
+                    return
+                self.offset += len(piece)
+                say(self.out, self.decode.decode(piece), end="")
+
+
+def say(out: Any, text: str, end: str = "\n") -> None:
+    out.write(text + end)
+    out.flush()
+
+
+def failure(run: Any, details: Dict[str, Any]) -> ActivityFailedException:
+    """The exception for a failed run, with the end of what its script said."""
+    error = details.get("error", {}).get("error", {})
+    text = "ActivityFailedException: {}".format(error.get("message") or "the run failed")
+    last = last_lines(run)
+    if last:
+        text += "\n--- the last lines of {}:\n{}".format(run._view.get("log"), last)
+    return ActivityFailedException(text, error_details=details.get("error"))
+
+
+def last_lines(run: Any) -> str:
+    try:
+        answer = run._api.send("GET", run._path("logs"))
+    except LatheError:
+        return ""
+    return "\n".join(answer.body.decode("utf-8", "replace").rstrip().split("\n")[-LAST_LINES:])

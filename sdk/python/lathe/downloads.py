@@ -1,0 +1,68 @@
+"""Downloads: bytes come into a file beside the target, are checked, and only then take its name. A broken connection goes on
+where it stopped; a broken download leaves nothing."""
+
+import hashlib
+import os
+import uuid
+from typing import Any, Dict, Optional
+
+from lathe.client import Client
+from lathe.errors import LatheError, Unavailable
+
+PIECE = 1 << 18
+
+
+def download(client, path, query, target, digest=None, executable=False):
+    # type: (Client, str, Optional[Dict[str, Any]], str, Optional[str], bool) -> int
+    """Fetch an address of the API into the file `target`; its size. Example: `download(client, url, {}, "a.bin")`"""
+    folder = os.path.dirname(os.path.abspath(target))
+    os.makedirs(folder, exist_ok=True)
+    draft = os.path.join(folder, ".lathe-" + uuid.uuid4().hex)
+    try:
+        with open(draft, "wb") as file:
+            found = fetch(client, path, query, file)
+        if digest is not None and found.hexdigest() != digest:
+            raise LatheError("{} did not arrive as it was sent".format(target), "corrupt", "try again")
+        if executable:
+            os.chmod(draft, os.stat(draft).st_mode | 0o111)
+        os.replace(draft, target)
+        return os.path.getsize(target)
+    except BaseException:
+        if os.path.exists(draft):
+            os.remove(draft)
+        raise
+
+
+def download_blob(client: Client, digest: str, target: str, executable: bool = False) -> int:
+    return download(client, client.path("blobs", digest), None, target, digest, executable)
+
+
+def read_all(client: Client, path: str, query: Optional[Dict[str, Any]] = None) -> bytes:
+    """A small file as bytes."""
+    return bytes(client.send("GET", path, query).body)
+
+
+def fetch(client: Client, path: str, query: Optional[Dict[str, Any]], file: Any) -> Any:
+    """Write the bytes into `file`, in as many connections as it takes; their hash."""
+    found, state = hashlib.sha256(), {"at": 0}
+
+    def attempt():
+        # type: () -> None
+        headers = {"Range": "bytes={}-".format(state["at"])} if state["at"] else {}
+        with client.stream("GET", path, query, headers) as response:
+            if state["at"] and response.status != 206:
+                raise LatheError("the server does not go on where a download stopped", "internal")
+            left = int(response.headers.get("Content-Length", "-1"))
+            while left:
+                piece = response.read(PIECE if left < 0 else min(PIECE, left))
+                if not piece:
+                    break
+                file.write(piece)
+                found.update(piece)
+                state["at"] += len(piece)
+                left -= len(piece) if left > 0 else 0
+            if left > 0:
+                raise Unavailable("the connection broke", "unavailable")
+
+    client.retry(attempt)
+    return found

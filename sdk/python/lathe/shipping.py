@@ -1,0 +1,137 @@
+"""Journals of runs that a client drives: written to a file like those of scripts, and sent by a thread of this process. What a
+killed process could not send is found by the next one of this user, by the lock that died with its owner."""
+
+import fcntl
+import json
+import os
+import threading
+import time
+from typing import Any, Optional
+
+from lathe.client import Client
+from lathe.errors import Conflict, LatheError
+from lathe.journal import Journal
+
+PIECE = 1 << 20
+WAIT = 0.2  # seconds in which records gather before they are sent
+
+
+def journal_folder() -> str:
+    """Where journals of this user wait."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, "lathe-sdk", "journals")
+
+
+class ShippedJournal:
+    """A journal and the thread that sends it to `address` (the metrics of a run).
+
+    Example: `ShippedJournal(client, client.path("workspaces", "w", "runs", "r", "metrics")).append(record)`
+    """
+
+    def __init__(self, client: Client, address: str, folder: Optional[str] = None) -> None:
+        self.client, self.address = client, address
+        self._folder = folder or journal_folder()
+        self._journal, self._owner, self._lock = None, 0, None  # type: Optional[Journal], int, Any
+        self._wake, self._idle = threading.Event(), threading.Event()
+        self._problem = None  # type: Optional[Exception]
+
+    def append(self, record: Any) -> None:
+        if self._owner != os.getpid():
+            self._begin()
+        self._idle.clear()
+        self._journal.append(record)
+        self._wake.set()
+
+    def flush(self, timeout: float = 60.0) -> bool:
+        """Wait until everything is with the server; False when it is not after `timeout` seconds."""
+        if self._owner != os.getpid():
+            return True
+        self._wake.set()
+        end = time.monotonic() + timeout
+        while not self._idle.wait(0.05):
+            if self._problem is not None or time.monotonic() > end:
+                return False
+        return True
+
+    def _begin(self) -> None:
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        self._journal = Journal(self._folder)
+        self._journal._open()
+        self._owner = os.getpid()
+        self._wake, self._idle = threading.Event(), threading.Event()
+        # The head says for whom the journal is; the lock on it says that its owner lives.
+        self._lock = open(self._journal.path() + ".head", "w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        json.dump({"address": self.address, "server": self.client.server.url()}, self._lock)
+        self._lock.flush()
+        threading.Thread(target=self._ship, name="lathe-metrics", daemon=True).start()
+        import atexit
+
+        atexit.register(self._finish, os.getpid())
+
+    def _ship(self) -> None:
+        adopt_left_journals(self.client, self._folder)
+        source, path, offset = self._journal.source, self._journal.path(), 0
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            try:
+                offset = send_rest(self.client, self.address, source, path, offset)
+            except LatheError as problem:
+                self._problem = problem
+                return
+            if os.path.getsize(path) == offset and not self._wake.is_set():
+                self._idle.set()
+            time.sleep(WAIT if not self._idle.is_set() else 0)
+
+    def _finish(self, owner: int) -> None:
+        """At the end of the process: wait for the last records, and remove a journal that was delivered."""
+        if owner != os.getpid():
+            return
+        if self.flush(30.0):
+            os.remove(self._journal.path())
+            os.remove(self._journal.path() + ".head")
+
+
+def send_rest(client: Client, address: str, source: str, path: str, offset: int) -> int:
+    """Send a journal from `offset` on, whole lines only; where the server stands then."""
+    with open(path, "rb") as file:
+        while True:
+            file.seek(offset)
+            piece = file.read(PIECE)
+            end = piece.rfind(b"\n") + 1
+            if end == 0:
+                return offset
+            body = piece[:end]
+            headers = {"Content-Type": "application/x-ndjson"}
+            query = {"source": source, "offset": offset}
+            try:
+                answer = client.send("POST", address, query, lambda: body, headers)
+                offset = int(json.loads(answer.body.decode("utf-8"))["offset"])
+            except Conflict:
+                found = client.get(address + "/positions", source=source)["offset"]
+                if found == offset:
+                    raise
+                offset = int(found)
+
+
+def adopt_left_journals(client: Client, folder: str) -> int:
+    """Send the journals of processes that were killed; how many there were. Those of other servers are left alone."""
+    count = 0
+    for name in os.listdir(folder):
+        if not name.endswith(".jsonl.head"):
+            continue
+        try:
+            with open(os.path.join(folder, name), "r+") as head:
+                fcntl.flock(head, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                told = json.load(head)
+                if told.get("server") != client.server.url():
+                    continue
+                path = os.path.join(folder, name[: -len(".head")])
+                send_rest(client, told["address"], name[: -len(".jsonl.head")], path, 0)
+                os.remove(path)
+                os.remove(path + ".head")
+                count += 1
+        except (OSError, ValueError, KeyError, LatheError):
+            continue  # its owner lives, or the run is gone: not ours to decide
+    return count
