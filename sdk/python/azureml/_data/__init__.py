@@ -1,0 +1,1 @@
+"""What datastores and datasets share. Not for scripts."""

@@ -1,0 +1,1 @@
+"""Registering models. Not for scripts."""
