@@ -1,0 +1,3 @@
+"""Another place from which scripts import these names."""
+
+from azureml.core.webservice import AciWebservice  # noqa: F401

@@ -1,0 +1,1 @@
+"""Estimators and HyperDrive. Example: `from azureml.train.dnn import TensorFlow`"""

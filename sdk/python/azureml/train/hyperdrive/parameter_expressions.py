@@ -1,0 +1,5 @@
+"""Another place from which scripts import these names."""
+
+from azureml.train.hyperdrive import (  # noqa: F401
+    choice, lognormal, loguniform, normal, qlognormal, qloguniform, qnormal, quniform, randint, uniform,
+)  # fmt: skip

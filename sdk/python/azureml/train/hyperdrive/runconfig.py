@@ -1,0 +1,5 @@
+"""Another place from which scripts import these names."""
+
+from azureml.train.hyperdrive import (  # noqa: F401
+    HyperDriveConfig, HyperDriveRunConfig, PrimaryMetricGoal,
+)  # fmt: skip
