@@ -101,6 +101,8 @@ class Reader:
             if pair is None:
                 raise YamlError("a key with a colon is expected here")
             key, rest = pair
+            if key == "<<" and line.text.startswith("<<"):
+                raise YamlError("merge keys are not supported")
             if key in out:
                 raise YamlError("the key {!r} is there twice".format(key))
             self.at += 1

@@ -76,6 +76,8 @@ def is_plain(text: str) -> bool:
         return False
     if ": " in text or " #" in text or text.endswith(":") or any(ord(char) < 32 or ord(char) > 126 for char in text):
         return False
+    if text in ("<<", "=") or text.startswith(("---", "...")):  # a merge key, a default value, marks of documents
+        return False
     try:
         return plain_value(text) == text
     except YamlError:
