@@ -77,11 +77,11 @@ class ShippedJournal:
             self._wake.clear()
             try:
                 offset = send_rest(self.client, self.address, source, path, offset)
-            except LatheError as problem:
+                if os.path.getsize(path) == offset and not self._wake.is_set():
+                    self._idle.set()
+            except (LatheError, OSError) as problem:  # refused for ever, or the journal was delivered and removed
                 self._problem = problem
                 return
-            if os.path.getsize(path) == offset and not self._wake.is_set():
-                self._idle.set()
             time.sleep(WAIT if not self._idle.is_set() else 0)
 
     def _finish(self, owner: int) -> None:

@@ -37,7 +37,7 @@ class RunBase:
     id = property(lambda self: self._run_id, doc="The id of the run. Example: `run.id`")
     run_id = id
     experiment = property(lambda self: self._experiment, doc="Its experiment. Example: `run.experiment.name`")
-    type = property(lambda self: self._view.get("run_type"), doc="For example `azureml.scriptrun`.")
+    type = property(lambda self: self._view.get("run_type") or None, doc="For example `azureml.scriptrun`.")
     number = property(lambda self: self._view.get("sequence"))
     name = property(lambda self: self._view.get("display_name") or self._run_id)
     display_name = property(lambda self: self._view.get("display_name") or self._run_id)

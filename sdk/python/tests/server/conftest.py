@@ -1,6 +1,5 @@
 """Fixtures: a server of the tests' own, a workspace on it, and folders with scripts."""
 
-import os
 import pathlib
 import sys
 import textwrap
@@ -14,12 +13,9 @@ from harness.server import Server  # noqa: E402
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """A server whose site names this interpreter for runs, and a folder that may become a datastore."""
-    root = tmp_path_factory.mktemp("datastores")
-    server = Server(config={"environments": {"interpreter": sys.executable}, "datastores": {"roots": [str(root)]}})
-    server.datastore_root = root
-    with server:
+def site():
+    """A server whose site names this interpreter for runs."""
+    with Server(config={"environments": {"interpreter": sys.executable}}) as server:
         yield server
 
 
