@@ -9,7 +9,7 @@ import time
 from typing import Any, Optional
 
 from lathe.client import Client
-from lathe.errors import Conflict, LatheError
+from lathe.errors import Conflict, LatheError, NotFound
 from lathe.journal import Journal
 
 PIECE = 1 << 20
@@ -89,8 +89,7 @@ class ShippedJournal:
         if owner != os.getpid():
             return
         if self.flush(30.0):
-            os.remove(self._journal.path())
-            os.remove(self._journal.path() + ".head")
+            remove(self._journal.path())
 
 
 def send_rest(client: Client, address: str, source: str, path: str, offset: int) -> int:
@@ -128,10 +127,19 @@ def adopt_left_journals(client: Client, folder: str) -> int:
                 if told.get("server") != client.server.url():
                     continue
                 path = os.path.join(folder, name[: -len(".head")])
-                send_rest(client, told["address"], name[: -len(".jsonl.head")], path, 0)
-                os.remove(path)
-                os.remove(path + ".head")
-                count += 1
+                try:
+                    send_rest(client, told["address"], name[: -len(".jsonl.head")], path, 0)
+                    count += 1
+                except NotFound:
+                    pass  # the run was deleted, so its metrics are nobody's
+                remove(path)
         except (OSError, ValueError, KeyError, LatheError):
-            continue  # its owner lives, or the run is gone: not ours to decide
+            continue  # its owner lives, or the server does not answer: another time
     return count
+
+
+def remove(path: str) -> None:
+    """Forget a journal that was delivered."""
+    for name in (path, path + ".head"):
+        if os.path.exists(name):
+            os.remove(name)

@@ -1,10 +1,13 @@
-"""Conditions on the properties of files, as `dataset.filter` keeps them in the definition.
+"""Conditions on the properties of files, as `dataset.filter` keeps them in the definition (docs/formats/dataset.md).
 
 Example: `dataset.filter(dataset.file_metadata["Size"] > 1000)`
 """
 
 import datetime
 from typing import Any, Dict
+
+FACTS = {"Size": "size", "LastModifiedTime": "modified", "CreationTime": "modified", "Extension": "extension", "Path": "path",
+         "Name": "name"}  # fmt: skip
 
 
 class Condition:
@@ -29,13 +32,13 @@ class Condition:
 class Field:
     """A property of a file that can be compared."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, fact: str) -> None:
+        self.fact = fact
 
     def _compare(self, operator: str, value: Any) -> Condition:
         if isinstance(value, datetime.datetime):
-            value = value.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return Condition({"field": self.name, "op": operator, "value": value})
+            value = value.timestamp()
+        return Condition({operator: [{"file": self.fact}, value]})
 
     def __gt__(self, value: Any) -> Condition:
         return self._compare(">", value)
@@ -58,18 +61,19 @@ class Field:
     __hash__ = None  # type: ignore
 
     def starts_with(self, text: str) -> Condition:
-        return self._compare("starts_with", text)
+        return self._compare("startswith", text)
 
     def ends_with(self, text: str) -> Condition:
-        return self._compare("ends_with", text)
+        return self._compare("endswith", text)
+
+    def contains(self, text: str) -> Condition:
+        return self._compare("contains", text)
 
 
 class FileMetadata:
-    """The properties of files: `Size`, `LastModifiedTime`, `CreationTime`, `Path`."""
-
-    KNOWN = ("Size", "LastModifiedTime", "CreationTime", "Extension", "Path", "CanSeek")
+    """The properties of files by their names in the vendor's interface."""
 
     def __getitem__(self, name: str) -> Field:
-        if name not in self.KNOWN:
-            raise KeyError("files have {}, not {!r}".format(", ".join(self.KNOWN), name))
-        return Field(name)
+        if name not in FACTS:
+            raise KeyError("files have {}, not {!r}".format(", ".join(sorted(FACTS)), name))
+        return Field(FACTS[name])

@@ -21,6 +21,7 @@ class Reader:
             text = text[1:]
         self.raw = text.split("\n")
         self.at = 0
+        self.seen = 0  # the line that is being read, for messages
 
     def document(self) -> Any:
         try:
@@ -38,7 +39,7 @@ class Reader:
         except YamlError as problem:
             if str(problem).startswith("line "):
                 raise
-            raise YamlError("line {}: {}".format(min(self.at + 1, len(self.raw)), problem))
+            raise YamlError("line {}: {}".format(self.seen + 1, problem))
 
     def peek(self) -> Optional[Line]:
         """The next line with content, without consuming it."""
@@ -46,6 +47,7 @@ class Reader:
             raw = self.raw[self.at].rstrip("\r")
             text = without_comment(raw)
             stripped = text.lstrip(" ")
+            self.seen = self.at
             if stripped.startswith("\t") and stripped.strip():
                 raise YamlError("a tab cannot indent")
             if stripped.startswith("%"):
