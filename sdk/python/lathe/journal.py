@@ -2,18 +2,14 @@
 `append` returns, so a script that is killed loses nothing of what it logged. One file per process: a child that was forked
 begins its own."""
 
-import json
 import os
 import uuid
-from typing import Any
-
-encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Journal:
     """The journal of this process in a folder that the runner watches.
 
-    Example: `Journal(os.environ["LATHE_METRICS_DIR"]).append({"name": "loss", "kind": "scalar", "value": 0.5, "time": 1.0})`
+    Example: `Journal(os.environ["LATHE_METRICS_DIR"]).append(record_line("scalar", "loss", 0.5, time.time()))`
     """
 
     def __init__(self, folder: str) -> None:
@@ -21,11 +17,11 @@ class Journal:
         self._pid, self._fd = 0, -1
         self.source = ""
 
-    def append(self, record: Any) -> None:
-        """Write one record. Raises OSError when the file cannot be written."""
+    def append(self, record: str) -> None:
+        """Write one record, a line without its end. Raises OSError when the file cannot be written."""
         if self._pid != os.getpid():
             self._open()
-        line = (encode(record) + "\n").encode("utf-8")
+        line = (record + "\n").encode("utf-8")
         done = os.write(self._fd, line)
         while done < len(line):  # a full disk, or a signal
             done += os.write(self._fd, line[done:])

@@ -35,7 +35,7 @@ class ShippedJournal:
         self._wake, self._idle = threading.Event(), threading.Event()
         self._problem = None  # type: Optional[Exception]
 
-    def append(self, record: Any) -> None:
+    def append(self, record: str) -> None:
         if self._owner != os.getpid():
             self._begin()
         self._idle.clear()

@@ -6,7 +6,7 @@ import time
 import warnings
 from typing import Any, Dict, List, Optional
 
-from lathe.metric_values import wire_value
+from lathe.metric_values import record_line, wire_value
 
 from azureml.exceptions import UserErrorException
 
@@ -89,13 +89,8 @@ class RunMetricsPart:
 
     def _log(self, kind, name, value, description="", step=None):
         # type: (str, str, Any, Optional[str], Optional[int]) -> None
-        record = {"name": str(name), "kind": kind, "value": wire_value(value), "time": time.time()}
-        if step is not None:
-            record["step"] = int(step)
-        if description:
-            record["description"] = str(description)
         try:
-            self._journal().append(record)
+            self._journal().append(record_line(kind, str(name), value, time.time(), description, step))
         except (OSError, ValueError) as problem:
             warn("log", "the metric {!r} was not logged: {}".format(name, problem))
 

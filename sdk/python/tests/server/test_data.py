@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from azureml.core import Dataset, Datastore
+from azureml.core import Dataset, Datastore, Workspace
 from azureml.data import DataPath, DataReference, OutputFileDatasetConfig
 from azureml.data.datapath import DataPathComputeBinding
 from azureml.exceptions import AzureMLException, UserErrorException
@@ -104,8 +104,6 @@ def test_a_cloud_store_is_kept_and_says_what_it_needs(ws):
 
 
 def test_a_folder_of_the_site(surroundings, monkeypatch, folder):
-    from azureml.core import Workspace
-
     config = {"datastores": {"roots": [folder]}}
     with Server(config=config) as server:
         monkeypatch.setenv("LATHE_STATE", str(server.state))
@@ -181,7 +179,14 @@ def test_registering_versions(ws, store, folder):
         Dataset.get_by_name(ws, "versions")
 
 
-def test_urls_are_fetched_once(ws, web, surroundings):
+def test_urls_are_fetched_once(web, monkeypatch):
+    """Of a server that may fetch from this machine; others refuse addresses of private networks."""
+    with Server(config={"fetch": {"private": ["127.0.0.0/8"]}}) as server:
+        monkeypatch.setenv("LATHE_STATE", str(server.state))
+        check_fetched_once(Workspace.create("web", exist_ok=True), web)
+
+
+def check_fetched_once(ws, web):
     urls = [web.url + "/files/a.gz", web.url + "/files/sub/b.gz"]
     dataset = Dataset.File.from_files(urls)
     host = web.url[len("http://") :]
@@ -190,6 +195,7 @@ def test_urls_are_fetched_once(ws, web, surroundings):
     assert dataset.to_path() == [f"/http/{host}/files/a.gz", f"/http/{host}/files/sub/b.gz"]
     assert not [path for method, path in web.asked if method == "GET"]
     files = dataset.download("fetched")
+    assert sorted(path for method, path in web.asked if method == "GET") == ["/files/a.gz", "/files/sub/b.gz"]
     assert [open(file, "rb").read() for file in files] == [b"bytes of /files/a.gz", b"bytes of /files/sub/b.gz"]
     with pytest.raises(UserErrorException, match="overwrite"):
         dataset.download("fetched")

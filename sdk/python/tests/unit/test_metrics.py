@@ -8,7 +8,7 @@ import unittest
 
 from azureml._run.metric_shapes import shapes
 from lathe.journal import Journal
-from lathe.metric_values import python_value, wire_value
+from lathe.metric_values import python_value, record_line, wire_value
 
 
 class NumpyLike:
@@ -27,6 +27,10 @@ def record(name, value, kind="scalar"):
     return {"name": name, "kind": kind, "value": wire_value(value), "time": 0.0}
 
 
+def line(name, value):
+    return record_line("scalar", name, value, 0.0)
+
+
 class Values(unittest.TestCase):
     def test_round_trip_keeps_type_and_value(self):
         for value in (1, 1.0, -0.5, "text", True, None, [1, 2.5], {"a": [1]}, float("inf"), float("-inf")):
@@ -39,6 +43,16 @@ class Values(unittest.TestCase):
         self.assertEqual(wire_value(NumpyLike(0.5)), 0.5)
         self.assertEqual(wire_value(NumpyLike([1, float("nan")])), [1, {"float": "NaN"}])
         self.assertEqual(wire_value([NumpyLike(3)]), [3])
+
+
+class Lines(unittest.TestCase):
+    def test_a_line_is_the_record_as_json(self):
+        for value in (1, -2.5, 1e300, 10**30, True, None, "é\n", [1, 2], {"x": float("nan")}, float("inf"), NumpyLike(2)):
+            line = record_line("scalar", 'na"me', value, 1.5, "de\nsc", 7)
+            self.assertNotIn("\n", line)
+            expected = {"name": 'na"me', "kind": "scalar", "value": wire_value(value), "time": 1.5, "step": 7, "description": "de\nsc"}
+            self.assertEqual(json.loads(line), expected)
+        self.assertEqual(json.loads(record_line("scalar", "n", 1, 2.0)), {"name": "n", "kind": "scalar", "value": 1, "time": 2.0})
 
 
 class Shapes(unittest.TestCase):
@@ -62,24 +76,24 @@ class Journals(unittest.TestCase):
         found = []
         for name in sorted(os.listdir(self.folder)):
             with open(os.path.join(self.folder, name)) as file:
-                found.append([json.loads(line) for line in file])
+                found.append([json.loads(text) for text in file])
         return found
 
     def test_a_record_is_on_disk_when_append_returns(self):
         journal = Journal(self.folder)
-        journal.append(record("a", 1))
-        self.assertEqual([[line["value"] for line in file] for file in self.lines()], [[1]])
+        journal.append(line("a", 1))
+        self.assertEqual([[told["value"] for told in file] for file in self.lines()], [[1]])
 
     def test_a_forked_child_has_its_own_file(self):
         journal = Journal(self.folder)
-        journal.append(record("a", "parent"))
+        journal.append(line("a", "parent"))
         child = os.fork()
         if child == 0:
-            journal.append(record("a", "child"))
+            journal.append(line("a", "child"))
             os._exit(0)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        journal.append(record("a", "parent again"))
-        found = sorted([line["value"] for line in file] for file in self.lines())
+        journal.append(line("a", "parent again"))
+        found = sorted([told["value"] for told in file] for file in self.lines())
         self.assertEqual(found, [["child"], ["parent", "parent again"]])
 
 
