@@ -187,20 +187,20 @@ def test_urls_are_fetched_once(web, monkeypatch):
 
 
 def check_fetched_once(ws, web):
-    urls = [web.url + "/files/a.gz", web.url + "/files/sub/b.gz"]
+    urls = [web.url + "/files/a.bin", web.url + "/files/sub/b.bin"]
     dataset = Dataset.File.from_files(urls)
     host = web.url[len("http://") :]
-    assert dataset.to_path() == [f"/http/{host}/files/a.gz", f"/http/{host}/files/sub/b.gz"]
+    assert dataset.to_path() == [f"/http/{host}/files/a.bin", f"/http/{host}/files/sub/b.bin"]
     dataset = dataset.register(ws, "from-web", create_new_version=True)
-    assert dataset.to_path() == [f"/http/{host}/files/a.gz", f"/http/{host}/files/sub/b.gz"]
+    assert dataset.to_path() == [f"/http/{host}/files/a.bin", f"/http/{host}/files/sub/b.bin"]
     assert not [path for method, path in web.asked if method == "GET"]
     files = dataset.download("fetched")
-    assert sorted(path for method, path in web.asked if method == "GET") == ["/files/a.gz", "/files/sub/b.gz"]
-    assert [open(file, "rb").read() for file in files] == [b"bytes of /files/a.gz", b"bytes of /files/sub/b.gz"]
+    assert sorted(path for method, path in web.asked if method == "GET") == ["/files/a.bin", "/files/sub/b.bin"]
+    assert [open(file, "rb").read() for file in files] == [b"bytes of /files/a.bin", b"bytes of /files/sub/b.bin"]
     with pytest.raises(UserErrorException, match="overwrite"):
         dataset.download("fetched")
     with dataset.mount() as context:
-        assert os.path.exists(os.path.join(context.mount_point, f"http/{host}/files/a.gz"))
+        assert os.path.exists(os.path.join(context.mount_point, f"http/{host}/files/a.bin"))
     assert not os.path.exists(context.mount_point)
 
 
