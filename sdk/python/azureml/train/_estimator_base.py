@@ -1,5 +1,6 @@
 """What estimators of 2018 to 2020 share: many arguments that become a ScriptRunConfig."""
 
+import inspect
 from typing import Any, Dict, List, Optional
 
 from azureml._internal.unused import unused
@@ -96,6 +97,17 @@ class EstimatorBase:
 
     conda_dependencies = property(lambda self: self.run_config.environment.python.conda_dependencies)
     script_params = property(lambda self: self._told["script_params"])
+
+
+def _signature() -> inspect.Signature:
+    """What help() and editors show."""
+    first = inspect.Parameter("source_directory", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    rest = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in ARGUMENTS.items() if not name.startswith("_")]  # fmt: skip
+    return inspect.Signature([first] + rest)
+
+
+EstimatorBase.__signature__ = _signature()  # type: ignore
 
 
 def arguments_of(script_params: Optional[Dict[str, Any]]) -> List[Any]:
