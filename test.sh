@@ -71,6 +71,15 @@ tidy() {
   fi
 }
 
+# The SDK: against the real server, and its unit tests on every Python of the machine.
+sdk() {
+  local status=0
+  export LATHE_BIN=${LATHE_BIN:-$ROOT/build/release/src/main/lathe}
+  "$TEST_PYTHON" -m pytest "$ROOT/sdk/python/tests/server" -q --junit-xml "$REPORTS/sdk.xml" >&2 || status=$?
+  count "$status" "$REPORTS/sdk.xml"
+  if "$TEST_PYTHON" "$ROOT/sdk/python/tests/run_everywhere.py" >&2; then PASSED=$((PASSED + 1)); else FAILED=$((FAILED + 1)); fi
+}
+
 fuzz() {
   local seconds=${LATHE_FUZZ_SECONDS:-60} target status
   build fuzz
@@ -100,6 +109,8 @@ if [ -n "$ALL" ]; then
   export LATHE_KILL_POINTS=${LATHE_KILL_POINTS:-all} LATHE_PROGRESS=${LATHE_PROGRESS:-$ROOT/build/campaigns}
 fi
 end_to_end
+phase "the Python SDK"
+sdk
 if [ -n "$ALL" ]; then
   phase "clang-tidy"
   tidy
