@@ -22,9 +22,10 @@ SUFFIXES = (".py", ".typed", ".csv")
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 ALIAS_VERSION = "1.60.0"
 ALIASES = [
-    "azureml-core", "azureml-sdk", "azureml-defaults", "azureml-train", "azureml-train-core", "azureml-train-restclients-hyperdrive",
-    "azureml-widgets", "azureml-mlflow", "azureml-dataprep", "azureml-dataset-runtime", "azureml-telemetry", "azureml-opendatasets",
-    "azureml-tensorboard", "azureml-monitoring", "azureml-contrib-services", "azureml-model-management-sdk", "azureml-pipeline",
+    "azureml-core", "azureml-sdk", "azureml-defaults", "azureml-train", "azureml-train-core",
+    "azureml-train-restclients-hyperdrive", "azureml-widgets", "azureml-mlflow", "azureml-dataprep",
+    "azureml-dataset-runtime", "azureml-telemetry", "azureml-opendatasets", "azureml-tensorboard",
+    "azureml-monitoring", "azureml-contrib-services", "azureml-model-management-sdk", "azureml-pipeline",
     "azureml-pipeline-core", "azureml-pipeline-steps", "azureml-inference-server-http", "azureml-interpret",
 ]  # fmt: skip
 
@@ -49,8 +50,16 @@ def module_files() -> Dict[str, bytes]:
 
 
 def metadata(name: str, number: str, needs: List[str]) -> bytes:
-    lines = ["Metadata-Version: 2.1", "Name: " + name, "Version: " + number, "Requires-Python: >=3.6", "License: Apache-2.0"]
-    lines += ["Summary: The azureml interface and a thin client for Lathe servers"] + ["Requires-Dist: " + one for one in needs]
+    lines = [
+        "Metadata-Version: 2.1",
+        "Name: " + name,
+        "Version: " + number,
+        "Requires-Python: >=3.6",
+        "License: Apache-2.0",
+    ]
+    lines += ["Summary: The azureml interface and a thin client for Lathe servers"] + [
+        "Requires-Dist: " + one for one in needs
+    ]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -79,7 +88,9 @@ def digest(data: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
-def build_wheel(wheel_directory: str, config_settings: Optional[dict] = None, metadata_directory: Optional[str] = None) -> str:
+def build_wheel(
+    wheel_directory: str, config_settings: Optional[dict] = None, metadata_directory: Optional[str] = None
+) -> str:
     """The hook that pip calls."""
     return write_wheel(wheel_directory, "lathe-sdk", version(), module_files(), [])
 

@@ -14,7 +14,11 @@ import sys
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 DOCUMENT = os.path.join(ROOT, "..", "..", "docs", "user", "sdk.md")
-FUNCTIONS = ("set_diagnostics_collection", "get_run", "get_run_config_from_script_run")  # others are the modules' own tools
+FUNCTIONS = (
+    "set_diagnostics_collection",
+    "get_run",
+    "get_run_config_from_script_run",
+)  # others are the modules' own tools
 HEAD = """\
 # The Python SDK: every supported name
 
@@ -132,7 +136,9 @@ def full(name, value):
     if not inspect.isclass(value):
         return ["- `{}{}`: {}".format(name, arguments(value), first_sentence(value))]
     if issubclass(value, enum.Enum):
-        return ["- `{}`: {} {}".format(name, first_sentence(value), ", ".join("`{}`".format(one.name) for one in value))]
+        return [
+            "- `{}`: {} {}".format(name, first_sentence(value), ", ".join("`{}`".format(one.name) for one in value))
+        ]
     lines = ["- `{}{}`: {}".format(name, arguments(value) if "__init__" in dir(value) else "", first_sentence(value))]
     if getattr(value, "_fields", None):
         lines.append("  - fields: {}".format(", ".join("`{}`".format(field) for field in sorted(value._fields))))

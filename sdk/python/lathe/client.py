@@ -4,6 +4,7 @@ answered by trying again for `patience` seconds. Safe to use from several thread
 import contextlib
 import http.client
 import json
+import os
 import random
 import ssl
 import threading
@@ -19,6 +20,7 @@ TIMEOUT = 60.0  # seconds without a byte
 TROUBLE = (OSError, http.client.HTTPException)
 
 Answer = NamedTuple("Answer", [("status", int), ("headers", Dict[str, str]), ("body", bytes)])
+Query, Headers = Dict[str, Any], Dict[str, str]
 # Made anew for each try: bytes, or an iterable of bytes.
 MakeBody = Callable[[], Any]
 
@@ -73,15 +75,15 @@ class Client:
     # --- bytes
 
     def send(self, method, path, query=None, make_body=None, headers=None, patience=None, refused=None):
-        # type: (str, str, Optional[Dict[str, Any]], Optional[MakeBody], Optional[Dict[str, str]], Optional[float], Any) -> Answer
+        # type: (str, str, Optional[Query], Optional[MakeBody], Optional[Headers], Optional[float], Any) -> Answer
         """The whole answer; raises LatheError for a refusal, unless its status is in `refused`."""
 
         def exchange():
             # type: () -> Answer
             response = self._begin(method, path, query, make_body, headers)
             answer = Answer(response.status, lower(response.getheaders()), response.read())
-            if response.will_close:
-                self.disconnect()
+            if response.will_close or (make_body and response.status >= 400):
+                self.disconnect()  # perhaps not all of the body was read
             if answer.status >= 400 and answer.status not in (refused or ()):
                 raise error_of_answer(answer.status, answer.body, method + " " + path)
             return answer
@@ -90,8 +92,8 @@ class Client:
 
     @contextlib.contextmanager
     def stream(self, method, path, query=None, headers=None, timeout=TIMEOUT):
-        # type: (str, str, Optional[Dict[str, Any]], Optional[Dict[str, str]], float) -> Iterator[http.client.HTTPResponse]
-        """An answer read piece by piece on a connection of its own. Not tried again: the reader knows where it stands."""
+        # type: (str, str, Optional[Query], Optional[Headers], float) -> Iterator[http.client.HTTPResponse]
+        """An answer read piece by piece on a connection of its own; not tried again: its reader knows where it stands."""
         place = self.server.locate()
         connection = connect_to(place.address, timeout)
         try:
@@ -131,16 +133,23 @@ class Client:
             connection.close()
 
     def _begin(self, method, path, query, make_body, headers):
-        # type: (str, str, Optional[Dict[str, Any]], Optional[MakeBody], Optional[Dict[str, str]]) -> http.client.HTTPResponse
+        # type: (str, str, Optional[Query], Optional[MakeBody], Optional[Headers]) -> http.client.HTTPResponse
         place = self.server.locate()
         connection = getattr(self._local, "connection", None)
-        if connection is None or self._local.address != place.address:
+        # A forked child must not speak on its parent's connection.
+        mine = (place.address, os.getpid())
+        if connection is None or self._local.mine != mine:
             self.disconnect()
             connection = self._local.connection = connect_to(place.address, TIMEOUT)
-            self._local.address = place.address
+            self._local.mine = mine
         sent = with_token(headers, place.token)
         body = make_body() if make_body else (b"" if method in ("POST", "PUT", "PATCH") else None)
-        connection.request(method, target(path, query), body=body, headers=sent)
+        try:
+            connection.request(method, target(path, query), body=body, headers=sent)
+        except (BrokenPipeError, ConnectionResetError):
+            if not make_body:
+                raise
+            # A server that refuses does not read all of a large body; why it refused can still be read.
         return connection.getresponse()
 
 

@@ -1,5 +1,6 @@
-"""Downloads: bytes come into a file beside the target, are checked, and only then take its name. A broken connection goes on
-where it stopped; a broken download leaves nothing."""
+"""Downloads: bytes come into a file beside the target, are checked, and only then take its name. A broken
+connection goes on where it stopped; a broken download leaves nothing.
+"""
 
 import hashlib
 import os

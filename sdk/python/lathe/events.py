@@ -1,4 +1,6 @@
-"""The stream of events of a run, read for ever: a server that restarts is found again, and nothing is missed or doubled."""
+"""The stream of events of a run, read for ever: a server that restarts is found again, and nothing is missed or
+doubled.
+"""
 
 import json
 import time

@@ -1,5 +1,6 @@
-"""Ignore rules with git's syntax and meaning, over paths as bytes. The deepest file speaks first and, inside a file, the
-last pattern; what an ignored folder holds cannot be taken back."""
+"""Ignore rules with git's syntax and meaning, over paths as bytes. The deepest file speaks first and, inside a
+file, the last pattern; what an ignored folder holds cannot be taken back.
+"""
 
 from typing import List, NamedTuple, Optional, Pattern, Tuple
 

@@ -1,6 +1,7 @@
-"""A journal: one append-only file of JSON lines, which somebody else delivers. A record is written by one system call before
-`append` returns, so a script that is killed loses nothing of what it logged. One file per process: a child that was forked
-begins its own."""
+"""A journal: one append-only file of JSON lines, which somebody else delivers. A record is written by one system
+call before `append` returns, so a script that is killed loses nothing of what it logged. One file per process:
+a child that was forked begins its own.
+"""
 
 import os
 import uuid

@@ -1,7 +1,7 @@
 """Where the server is and who we are: found as the command line finds them.
 
-Order: LATHE_SERVER, LATHE_STATE and LATHE_TOKEN_FILE; inside a run, the run's own address and token; the "lathe" part of a
-workspace's config.json; the state folder of this user's own server (`lathe up`).
+Order: LATHE_SERVER, LATHE_STATE and LATHE_TOKEN_FILE; inside a run, the run's own address and token; the "lathe" part
+of a workspace's config.json; the state folder of this user's own server (`lathe up`).
 """
 
 import json
@@ -54,7 +54,7 @@ def find_server(config: Optional[Dict[str, Any]] = None) -> Server:
     env = os.environ
     address, state, token_file = env.get("LATHE_SERVER"), env.get("LATHE_STATE"), env.get("LATHE_TOKEN_FILE")
     run_token = env.get("AZUREML_RUN_TOKEN")
-    if run_token and not token_file and not state:
+    if run_token and not token_file:
         endpoint = address or env.get("AZUREML_SERVICE_ENDPOINT")
         if endpoint:
             return Server(address=endpoint, token=run_token)

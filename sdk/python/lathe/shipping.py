@@ -1,5 +1,7 @@
-"""Journals of runs that a client drives: written to a file like those of scripts, and sent by a thread of this process. What a
-killed process could not send is found by the next one of this user, by the lock that died with its owner."""
+"""Journals of runs that a client drives: written to a file like those of scripts, and sent by a thread of this
+process. What a killed process could not send is found by the next one of this user, by the lock that died with
+its owner.
+"""
 
 import fcntl
 import json

@@ -1,5 +1,6 @@
-"""Uploads: the server is asked which blobs it lacks; small ones travel together in packs, large ones alone and resumably.
-What a broken connection lost is found out by asking again."""
+"""Uploads: the server is asked which blobs it lacks; small ones travel together in packs, large ones alone and
+resumably. What a broken connection lost is found out by asking again.
+"""
 
 import os
 import struct

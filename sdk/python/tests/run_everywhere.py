@@ -20,7 +20,9 @@ from harness.server import Server  # noqa: E402
 
 def version_of(python):
     try:
-        told = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, timeout=30)
+        told = subprocess.run(
+            [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, timeout=30
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = told.stdout.decode().strip()
@@ -39,8 +41,8 @@ def interpreters():
 
 
 def passes(python, environment):
-    done = subprocess.run([python, "-W", "error::SyntaxWarning", "-m", "unittest", "discover", "-s", "tests/unit", "-t", "."],
-                          cwd=SDK, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    done = subprocess.run([python, "-W", "error::SyntaxWarning", "-m", "unittest", "discover", "-s", "tests/unit",
+                          "-t", "."], cwd=SDK, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
     last = done.stdout.decode(errors="replace").strip().splitlines()
     print("{} {}: {}".format(".".join(map(str, version_of(python))), python, " ".join(last[-3:])), flush=True)
     if done.returncode:

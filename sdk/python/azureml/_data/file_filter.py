@@ -6,8 +6,8 @@ Example: `dataset.filter(dataset.file_metadata["Size"] > 1000)`
 import datetime
 from typing import Any, Dict
 
-FACTS = {"Size": "size", "LastModifiedTime": "modified", "CreationTime": "modified", "Extension": "extension", "Path": "path",
-         "Name": "name"}  # fmt: skip
+FACTS = {"Size": "size", "LastModifiedTime": "modified", "CreationTime": "modified", "Extension": "extension",
+         "Path": "path", "Name": "name"}  # fmt: skip
 
 
 class Condition:

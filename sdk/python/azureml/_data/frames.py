@@ -75,7 +75,7 @@ def converted(pandas: Any, column: Any, kind: str) -> Any:
 
 
 def apply_step(frame: Any, step: Dict[str, Any]) -> Any:
-    (name, told), = step.items()
+    ((name, told),) = step.items()
     if name == "take":
         return frame.head(told)
     if name == "skip":

@@ -51,8 +51,8 @@ def url_of(path: str) -> str:
 
 
 def check_urls(sources: List[Dict[str, str]]) -> None:
-    """Ask for the first byte of each URL. What says that it is not there is an error; no network here is not, because the
-    server fetches with its own."""
+    """Ask for the head of each URL. What says that it is not there is an error; no network here is not, because the server
+    fetches with its own."""
     import urllib.error
     import urllib.request
 
@@ -66,6 +66,8 @@ def check_urls(sources: List[Dict[str, str]]) -> None:
             urllib.request.urlopen(request, timeout=10).close()
         except urllib.error.HTTPError as problem:
             if problem.code in (404, 410):
-                raise DatasetValidationError("{} was answered with {}: {}".format(told["url"], problem.code, problem.reason))
+                raise DatasetValidationError(
+                    "{} was answered with {}: {}".format(told["url"], problem.code, problem.reason)
+                )
         except (OSError, ValueError):
             continue

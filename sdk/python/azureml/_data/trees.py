@@ -14,7 +14,9 @@ def entries_of(api: Any, digest: str) -> List[TreeEntry]:
     return decode_tree(read_all(api, api.path("trees", digest)))
 
 
-def fetch_tree(api: Any, entries: List[TreeEntry], folder: str, overwrite: bool, leave_existing: bool = False) -> List[str]:
+def fetch_tree(
+    api: Any, entries: List[TreeEntry], folder: str, overwrite: bool, leave_existing: bool = False
+) -> List[str]:
     """Write the files of a tree into a folder, several at a time; their paths in order."""
     targets = [os.path.join(folder, entry.path.decode("utf-8")) for entry in entries]
     if not overwrite and not leave_existing:

@@ -6,7 +6,9 @@ from typing import Any, Dict
 def not_yet(feature: str, what: str) -> NotImplementedError:
     """Example: `raise not_yet("web services", "Model.deploy")`"""
     return NotImplementedError(
-        "{} needs the feature '{}', which this version of Lathe does not have yet; see docs/user/sdk.md".format(what, feature)
+        "{} needs the feature '{}', which this version of Lathe does not have yet; see docs/user/sdk.md".format(
+            what, feature
+        )
     )
 
 

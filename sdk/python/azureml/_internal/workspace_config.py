@@ -20,9 +20,7 @@ def find(path: Optional[str], file_name: Optional[str]) -> Dict[str, Any]:
         config = read(file)
         if config:
             return config
-    return refuse(
-        start, "has no {} of a workspace, nor has a parent".format(file_name or "config.json")
-    )
+    return refuse(start, "has no {} of a workspace, nor has a parent".format(file_name or "config.json"))
 
 
 def candidates(start: str, name: str) -> Iterator[str]:

@@ -65,14 +65,23 @@ def upload_folder(api: Any, path: str, child_paths: Optional[List[str]]) -> str:
 def post(workspace: Any, name: str, where: Dict[str, Any], told: Dict[str, Any]) -> Any:
     from azureml.core.model import Model
 
-    body = {"id": str(uuid.uuid4()), "name": name, "tags": texts(told.get("tags")), "properties": texts(told.get("properties")),
-            "framework": told.get("framework"), "framework_version": told.get("framework_version"),
-            "description": told.get("description"), "datasets": datasets_of(workspace, told.get("datasets")),
-            "sample_input_dataset": saved(workspace, told.get("sample_input_dataset")),
-            "sample_output_dataset": saved(workspace, told.get("sample_output_dataset")),
-            "resource_configuration": resources_of(told.get("resource_configuration"))}  # fmt: skip
+    body = {
+        "id": str(uuid.uuid4()),
+        "name": name,
+        "tags": texts(told.get("tags")),
+        "properties": texts(told.get("properties")),
+        "framework": told.get("framework"),
+        "framework_version": told.get("framework_version"),
+        "description": told.get("description"),
+        "datasets": datasets_of(workspace, told.get("datasets")),
+        "sample_input_dataset": saved(workspace, told.get("sample_input_dataset")),
+        "sample_output_dataset": saved(workspace, told.get("sample_output_dataset")),
+        "resource_configuration": resources_of(told.get("resource_configuration")),
+    }
     body.update(where)
-    view = workspace._api.post(workspace._path("models"), {key: value for key, value in body.items() if value is not None})
+    view = workspace._api.post(
+        workspace._path("models"), {key: value for key, value in body.items() if value is not None}
+    )
     for warning in view.get("warnings") or []:
         warnings.warn("model {}: {}".format(name, warning), UserWarning, stacklevel=4)
     return Model._of_view(workspace, view)

@@ -79,7 +79,10 @@ class RunBase:
         return removed
 
     def get_properties(self) -> Dict[str, str]:
-        """The properties, which never change once they are set. Example: `run.get_properties()["azureml.git.commit"]`"""
+        """The properties, which never change once they are set.
+
+        Example: `run.get_properties()["azureml.git.commit"]`
+        """
         from azureml._run.details import properties_of
 
         self._view = self._fetch()

@@ -53,7 +53,9 @@ class _SubmittedRun(Run):
 
             env = os.environ
             workspace = Workspace(
-                env.get("AZUREML_ARM_SUBSCRIPTION"), env.get("AZUREML_ARM_RESOURCEGROUP"), env["AZUREML_ARM_WORKSPACE_NAME"]
+                env.get("AZUREML_ARM_SUBSCRIPTION"),
+                env.get("AZUREML_ARM_RESOURCEGROUP"),
+                env["AZUREML_ARM_WORKSPACE_NAME"],
             )
             self._lazy_experiment = Experiment(workspace, env["AZUREML_ARM_PROJECT_NAME"])
         return self._lazy_experiment

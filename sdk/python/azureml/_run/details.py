@@ -34,7 +34,10 @@ class RunDetailsPart:
         return details
 
     def get_details_with_logs(self) -> Dict[str, Any]:
-        """As get_details(), with the text of each log in `logFiles`. Example: `run.get_details_with_logs()["logFiles"]`"""
+        """As get_details(), with the text of each log in `logFiles`.
+
+        Example: `run.get_details_with_logs()["logFiles"]`
+        """
         details = self.get_details()
         details["logFiles"] = {name: self._read_text(name) for name in details["logFiles"]}
         return details
@@ -82,14 +85,18 @@ def definition_of(view: Dict[str, Any]) -> Dict[str, Any]:
     """What the SDK submitted; for a run of the command line, what can be said of it."""
     if view.get("definition"):
         return dict(view["definition"])
-    return {"script": view.get("script"), "command": " ".join(view.get("command") or []), "arguments": view.get("arguments"),
-            "target": view.get("compute"), "nodeCount": view.get("node_count"), "framework": "Python",
-            "environment": dict(view.get("environment") or {})}  # fmt: skip
+    return {"script": view.get("script"), "command": " ".join(view.get("command") or []),
+            "arguments": view.get("arguments"), "target": view.get("compute"), "nodeCount": view.get("node_count"),
+            "framework": "Python", "environment": dict(view.get("environment") or {})}  # fmt: skip
 
 
 def error_of(error: Dict[str, Any]) -> Dict[str, Any]:
     code = error.get("code") or "UserError"
-    told = {"code": "UserError" if code == "script-failed" else code, "message": error.get("message") or "", "details": []}
+    told = {
+        "code": "UserError" if code == "script-failed" else code,
+        "message": error.get("message") or "",
+        "details": [],
+    }
     if error.get("details"):
         told["details"] = [{"message": error["details"]}]
     return told

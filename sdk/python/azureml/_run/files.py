@@ -30,7 +30,9 @@ class RunFilesPart:
             download(self._api, self._path("files", "content"), {"path": clean(name)}, target)
         except NotFound:
             raise UserErrorException(
-                "File with path {} was not found,\navailable files include: {}".format(name, ",".join(self.get_file_names()))
+                "File with path {} was not found,\navailable files include: {}".format(
+                    name, ",".join(self.get_file_names())
+                )
             )
 
     def download_files(
@@ -51,7 +53,10 @@ class RunFilesPart:
 
     def upload_file(self, name, path_or_stream, datastore_name=None):
         # type: (str, Any, Any) -> Dict[str, str]
-        """Make a file, or what a stream holds, a file of the run. Example: `run.upload_file("outputs/a.txt", "a.txt")`"""
+        """Make a file, or what a stream holds, a file of the run.
+
+        Example: `run.upload_file("outputs/a.txt", "a.txt")`
+        """
         if hasattr(path_or_stream, "read"):
             data = path_or_stream.read()
             blob = blob_of_bytes(data.encode("utf-8") if isinstance(data, str) else data)

@@ -1,5 +1,6 @@
-"""Metrics of a run. Logging writes one line into a journal that others deliver: it never waits for the server, and trouble is a
-warning, never the end of a script."""
+"""Metrics of a run. Logging writes one line into a journal that others deliver: it never waits for the server, and
+trouble is a warning, never the end of a script.
+"""
 
 import os
 import time

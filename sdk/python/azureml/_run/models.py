@@ -7,9 +7,9 @@ class RunModelsPart:
     """A part of Run."""
 
     def register_model(
-        self, model_name, model_path=None, tags=None, properties=None, model_framework=None, model_framework_version=None,
-        description=None, datasets=None, sample_input_dataset=None, sample_output_dataset=None, resource_configuration=None,
-        **kwargs
+        self, model_name, model_path=None, tags=None, properties=None, model_framework=None,
+        model_framework_version=None, description=None, datasets=None, sample_input_dataset=None,
+        sample_output_dataset=None, resource_configuration=None, **kwargs
     ):  # fmt: skip
         # type: (str, Optional[str], Any, Any, Any, Any, Any, Optional[List[Any]], Any, Any, Any, Any) -> Any
         """Register a file or folder of the run as a model; its bytes are shared, not copied.
@@ -32,6 +32,12 @@ class RunModelsPart:
         from azureml.data.datapath import DataPath
 
         return DataPath(None, "outputs", run=self)
+
+    def get_output(self, *_args: Any, **_kwargs: Any) -> Any:
+        """Comes with AutoML."""
+        from azureml._internal.later import not_yet
+
+        raise not_yet("AutoML", "Run.get_output")
 
     def get_secret(self, name: str) -> Any:
         """A secret of the workspace. Example: `run.get_secret("db-password")`"""

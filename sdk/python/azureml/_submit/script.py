@@ -113,8 +113,12 @@ def add_reference(resolved: Resolved, name: str, reference: Any) -> None:
     if hasattr(reference, "_resolve"):
         reference._resolve(resolved)
     elif name not in resolved.inputs:
-        told = {"datastore": reference.data_store_name, "path": reference.path_on_data_store or "",
-                "mode": str(reference.mode or "mount").lower(), "path_on_compute": reference.path_on_compute}  # fmt: skip
+        told = {
+            "datastore": reference.data_store_name,
+            "path": reference.path_on_data_store or "",
+            "mode": str(reference.mode or "mount").lower(),
+            "path_on_compute": reference.path_on_compute,
+        }
         resolved.add_input(name, told)
 
 
@@ -148,8 +152,8 @@ def command_text(command: Optional[List[str]]) -> str:
 
 def references_of(inputs: Dict[str, Any]) -> Dict[str, Any]:
     return {
-        name: {"dataStoreName": told["datastore"], "mode": told["mode"].capitalize(), "pathOnDataStore": told.get("path"),
-               "pathOnCompute": told.get("path_on_compute"), "overwrite": False}
+        name: {"dataStoreName": told["datastore"], "mode": told["mode"].capitalize(),
+               "pathOnDataStore": told.get("path"), "pathOnCompute": told.get("path_on_compute"), "overwrite": False}
         for name, told in inputs.items() if "datastore" in told
     }  # fmt: skip
 

@@ -55,7 +55,11 @@ def git(folder: str, command: Any) -> str:
     environment = dict(os.environ, GIT_OPTIONAL_LOCKS="0", LC_ALL="C")
     try:
         done = subprocess.run(
-            ["git", "-C", folder] + command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=10, env=environment
+            ["git", "-C", folder] + command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=10,
+            env=environment,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

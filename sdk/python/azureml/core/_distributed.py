@@ -42,7 +42,11 @@ class PyTorchConfiguration(Section):
 class ParallelTaskConfiguration(Section):
     """Independent tasks on several nodes. Example: `ParallelTaskConfiguration(max_retries_per_worker=2)`"""
 
-    _fields = {"max_retries_per_worker": 0, "worker_count_per_node": 1, "terminal_exit_codes": None}  # type: Dict[str, Any]
+    _fields = {
+        "max_retries_per_worker": 0,
+        "worker_count_per_node": 1,
+        "terminal_exit_codes": None,
+    }  # type: Dict[str, Any]
 
     def __init__(self, max_retries_per_worker=0, worker_count_per_node=1, terminal_exit_codes=None):
         # type: (int, int, Any) -> None

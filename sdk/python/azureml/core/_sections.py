@@ -1,5 +1,7 @@
-"""The sections of an environment and of a run configuration: plain data with defaults, under the vendor's names in Python and
-in JSON. A name that a section does not have is refused, so that a typing mistake does not pass silently."""
+"""The sections of an environment and of a run configuration: plain data with defaults, under the vendor's names in
+Python and in JSON. A name that a section does not have is refused, so that a typing mistake does not pass
+silently.
+"""
 
 import copy
 import re

@@ -106,7 +106,10 @@ class CondaDependencies:
         self._dependencies.insert(0, "python=" + str(version))
 
     def add_tensorflow_conda_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
-        """Add TensorFlow from conda. Example: `packages.add_tensorflow_conda_package(core_type="gpu", version="2.2.0")`"""
+        """Add TensorFlow from conda.
+
+        Example: `packages.add_tensorflow_conda_package(core_type="gpu", version="2.2.0")`
+        """
         name = "tensorflow-gpu" if core_type == "gpu" else "tensorflow"
         self.add_conda_package(name + ("=" + version if version else ""))
 

@@ -24,7 +24,10 @@ class Dataset:
 
     @staticmethod
     def get_by_name(workspace: Any, name: str, version: Any = "latest") -> Any:
-        """A registered dataset; an exception if there is none. Example: `Dataset.get_by_name(ws, "mnist", version=2)`"""
+        """A registered dataset; an exception if there is none.
+
+        Example: `Dataset.get_by_name(ws, "mnist", version=2)`
+        """
         wanted = "latest" if version in (None, "latest") else str(version)
         try:
             view = workspace._api.get(workspace._path("datasets", name), version=wanted)

@@ -59,7 +59,12 @@ class Datastore:
         """
         unused("register_azure_blob_container", sas_token=sas_token and "…", account_key=account_key and "…",
                blob_cache_timeout=blob_cache_timeout)  # fmt: skip
-        told = {"container_name": container_name, "account_name": account_name, "protocol": protocol, "endpoint": endpoint}
+        told = {
+            "container_name": container_name,
+            "account_name": account_name,
+            "protocol": protocol,
+            "endpoint": endpoint,
+        }
         return cloud(workspace, datastore_name, "AzureBlob", told)
 
     @staticmethod
@@ -68,46 +73,71 @@ class Datastore:
         endpoint=None, overwrite=False, create_if_not_exists=False, skip_validation=False,
     ):  # fmt: skip
         # type: (...) -> Any
-        """Keep the definition of a file share, without its key. Example: `Datastore.register_azure_file_share(ws, "f", "s", "a")`"""
+        """Keep the definition of a file share, without its key.
+
+        Example: `Datastore.register_azure_file_share(ws, "f", "s", "a")`
+        """
         unused("register_azure_file_share", sas_token=sas_token and "…", account_key=account_key and "…")
-        told = {"container_name": file_share_name, "account_name": account_name, "protocol": protocol, "endpoint": endpoint}
+        told = {
+            "container_name": file_share_name,
+            "account_name": account_name,
+            "protocol": protocol,
+            "endpoint": endpoint,
+        }
         return cloud(workspace, datastore_name, "AzureFile", told)
 
     @staticmethod
-    def register_azure_data_lake_gen2(workspace, datastore_name, filesystem, account_name, tenant_id=None, client_id=None,
-                                      client_secret=None, resource_url=None, authority_url=None, protocol=None,
-                                      endpoint=None, overwrite=False):  # fmt: skip
+    def register_azure_data_lake_gen2(workspace, datastore_name, filesystem, account_name, tenant_id=None,
+                                      client_id=None, client_secret=None, resource_url=None, authority_url=None,
+                                      protocol=None, endpoint=None, overwrite=False):  # fmt: skip
         # type: (...) -> Any
-        """Keep the definition of a data lake, without its secret. Example: `register_azure_data_lake_gen2(ws, "l", "fs", "a")`"""
+        """Keep the definition of a data lake, without its secret.
+
+        Example: `register_azure_data_lake_gen2(ws, "l", "fs", "a")`
+        """
         unused("register_azure_data_lake_gen2", client_secret=client_secret and "…")
-        return cloud(workspace, datastore_name, "AzureDataLakeGen2", {"filesystem": filesystem, "account_name": account_name})
+        return cloud(
+            workspace, datastore_name, "AzureDataLakeGen2", {"filesystem": filesystem, "account_name": account_name}
+        )
 
     @staticmethod
-    def register_azure_data_lake(workspace, datastore_name, store_name, tenant_id=None, client_id=None, client_secret=None,
-                                 resource_url=None, authority_url=None, subscription_id=None, resource_group=None,
-                                 overwrite=False):  # fmt: skip
+    def register_azure_data_lake(workspace, datastore_name, store_name, tenant_id=None, client_id=None,
+                                 client_secret=None, resource_url=None, authority_url=None, subscription_id=None,
+                                 resource_group=None, overwrite=False):  # fmt: skip
         # type: (...) -> Any
-        """Keep the definition of a data lake, without its secret. Example: `register_azure_data_lake(ws, "l", "store")`"""
+        """Keep the definition of a data lake, without its secret.
+
+        Example: `register_azure_data_lake(ws, "l", "store")`
+        """
         unused("register_azure_data_lake", client_secret=client_secret and "…")
         return cloud(workspace, datastore_name, "AzureDataLake", {"store_name": store_name})
 
     @staticmethod
     def register_azure_sql_database(workspace, datastore_name, server_name, database_name, **more):
         # type: (Any, str, str, str, Any) -> Any
-        """Keep the definition of a database, without its password. Example: `register_azure_sql_database(ws, "d", "s", "db")`"""
-        return cloud(workspace, datastore_name, "AzureSqlDatabase", {"server_name": server_name, "database_name": database_name})
+        """Keep the definition of a database, without its password.
+
+        Example: `register_azure_sql_database(ws, "d", "s", "db")`
+        """
+        return cloud(
+            workspace, datastore_name, "AzureSqlDatabase", {"server_name": server_name, "database_name": database_name}
+        )
 
     @staticmethod
     def register_azure_postgre_sql(workspace, datastore_name, server_name, database_name, user_id=None, **more):
         # type: (Any, str, str, str, Any, Any) -> Any
         """Keep the definition of a database, without its password."""
-        return cloud(workspace, datastore_name, "AzurePostgreSql", {"server_name": server_name, "database_name": database_name})
+        return cloud(
+            workspace, datastore_name, "AzurePostgreSql", {"server_name": server_name, "database_name": database_name}
+        )
 
     @staticmethod
     def register_azure_my_sql(workspace, datastore_name, server_name, database_name, user_id=None, **more):
         # type: (Any, str, str, str, Any, Any) -> Any
         """Keep the definition of a database, without its password."""
-        return cloud(workspace, datastore_name, "AzureMySql", {"server_name": server_name, "database_name": database_name})
+        return cloud(
+            workspace, datastore_name, "AzureMySql", {"server_name": server_name, "database_name": database_name}
+        )
 
     @staticmethod
     def register_dbfs(workspace: Any, datastore_name: str) -> Any:

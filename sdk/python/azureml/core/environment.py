@@ -113,7 +113,10 @@ class Environment(Section):
 
     @staticmethod
     def from_existing_conda_environment(name: str, conda_environment_name: str) -> "Environment":
-        """From a conda environment of this machine. Example: `Environment.from_existing_conda_environment("e", "base")`"""
+        """From a conda environment of this machine.
+
+        Example: `Environment.from_existing_conda_environment("e", "base")`
+        """
         import subprocess
         import tempfile
 
@@ -149,7 +152,10 @@ class Environment(Section):
 
     @staticmethod
     def load_from_directory(path: str) -> "Environment":
-        """What save_to_directory wrote; the conda file is believed. Example: `Environment.load_from_directory("my-env")`"""
+        """What save_to_directory wrote; the conda file is believed.
+
+        Example: `Environment.load_from_directory("my-env")`
+        """
         try:
             with open(os.path.join(path, JSON_FILE), "r", encoding="utf-8") as file:
                 data = json.load(file)

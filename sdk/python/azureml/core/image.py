@@ -1,4 +1,7 @@
-"""Images of 2019: the names. They come with the feature 'images'. Example: `from azureml.core.image import ContainerImage`"""
+"""Images of 2019: the names. They come with the feature 'images'.
+
+Example: `from azureml.core.image import ContainerImage`
+"""
 
 from azureml._internal.later import later_class
 

@@ -31,8 +31,8 @@ class Model:
         MULTI, CUSTOM = "Multi", "Custom"
 
     def __init__(
-        self, workspace, name=None, id=None, tags=None, properties=None, version=None, run_id=None, model_framework=None,
-        expand=True, **kwargs
+        self, workspace, name=None, id=None, tags=None, properties=None, version=None, run_id=None,
+        model_framework=None, expand=True, **kwargs
     ):  # fmt: skip
         # type: (Any, Optional[str], Optional[str], Any, Any, Any, Optional[str], Optional[str], bool, Any) -> None
         if kwargs:
@@ -99,12 +99,15 @@ class Model:
 
     @staticmethod
     def register(
-        workspace, model_path, model_name, tags=None, properties=None, description=None, datasets=None, model_framework=None,
-        model_framework_version=None, child_paths=None, sample_input_dataset=None, sample_output_dataset=None,
-        resource_configuration=None, **kwargs
+        workspace, model_path, model_name, tags=None, properties=None, description=None, datasets=None,
+        model_framework=None, model_framework_version=None, child_paths=None, sample_input_dataset=None,
+        sample_output_dataset=None, resource_configuration=None, **kwargs
     ):  # fmt: skip
         # type: (...) -> Model
-        """Register a file or folder of this machine or of a datastore. Example: `Model.register(ws, "./model", "tf-mnist")`"""
+        """Register a file or folder of this machine or of a datastore.
+
+        Example: `Model.register(ws, "./model", "tf-mnist")`
+        """
         if kwargs:
             raise TypeError("register() got unexpected arguments: {}".format(", ".join(sorted(kwargs))))
         from azureml._models.register import register_from_anywhere
@@ -123,8 +126,15 @@ class Model:
         # type: (...) -> List[Model]
         """Models, newest first. Example: `Model.list(ws, tags=["area", ["data", "mnist"]], latest=True)`"""
         wanted, held = pairs_of(tags), pairs_of(properties)
-        query = {"name": name, "tag": text_of(wanted), "property": text_of(held), "run": run_id, "framework": model_framework,
-                 "latest": True if latest else None, "limit": min(int(page_count), 500)}  # fmt: skip
+        query = {
+            "name": name,
+            "tag": text_of(wanted),
+            "property": text_of(held),
+            "run": run_id,
+            "framework": model_framework,
+            "latest": True if latest else None,
+            "limit": min(int(page_count), 500),
+        }
         found = workspace._api.items(workspace._path("models"), **query)
         return [
             Model._of_view(workspace, view) for view in found
@@ -134,7 +144,10 @@ class Model:
 
     @staticmethod
     def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Any = None) -> str:
-        """Where the model is: inside a service its folder, elsewhere a download. Example: `Model.get_model_path("tf-mnist")`"""
+        """Where the model is: inside a service its folder, elsewhere a download.
+
+        Example: `Model.get_model_path("tf-mnist")`
+        """
         base = os.environ.get("AZUREML_MODEL_DIR")
         if base:
             return path_in_service(base, model_name, version)
@@ -169,7 +182,9 @@ class Model:
         # type: (Any, Optional[str], Any, Any, Any) -> None
         """Replace the tags, change the description. Example: `model.update(tags={"stage": "done"})`"""
         if sample_input_dataset is not None or sample_output_dataset is not None or resource_configuration is not None:
-            raise UserErrorException("only tags and description of a registered model can change\nhint: register it again")
+            raise UserErrorException(
+                "only tags and description of a registered model can change\nhint: register it again"
+            )
         body = {} if description is None else {"description": description}  # type: Dict[str, Any]
         if tags is not None:
             body["tags"] = {name: None for name in self.tags if name not in tags}
@@ -194,9 +209,19 @@ class Model:
 
     def serialize(self) -> Dict[str, Any]:
         """As data. Example: `model.serialize()["id"]`"""
-        return {"id": self.id, "name": self.name, "version": self.version, "tags": self.tags, "properties": self.properties,
-                "description": self.description, "runId": self.run_id, "framework": self.model_framework,
-                "frameworkVersion": self.model_framework_version, "createdTime": self.created_time, "url": self.url}  # fmt: skip
+        return {
+            "id": self.id,
+            "name": self.name,
+            "version": self.version,
+            "tags": self.tags,
+            "properties": self.properties,
+            "description": self.description,
+            "runId": self.run_id,
+            "framework": self.model_framework,
+            "frameworkVersion": self.model_framework_version,
+            "createdTime": self.created_time,
+            "url": self.url,
+        }
 
     def _path(self, *parts: str) -> str:
         return str(self.workspace._path("models", self.name, "versions", str(self.version), *parts))
@@ -209,8 +234,8 @@ class Model:
     # --- later
 
     @staticmethod
-    def deploy(workspace, name, models, inference_config=None, deployment_config=None, deployment_target=None, overwrite=False,
-               show_output=False):  # fmt: skip
+    def deploy(workspace, name, models, inference_config=None, deployment_config=None, deployment_target=None,
+               overwrite=False, show_output=False):  # fmt: skip
         # type: (...) -> Any
         """Comes with web services."""
         raise not_yet("web services", "Model.deploy")
@@ -221,7 +246,9 @@ class Model:
         raise not_yet("web services", "Model.profile")
 
     @staticmethod
-    def package(workspace: Any, models: Any, inference_config: Any = None, generate_dockerfile: bool = False, **more: Any) -> Any:
+    def package(
+        workspace: Any, models: Any, inference_config: Any = None, generate_dockerfile: bool = False, **more: Any
+    ) -> Any:
         """Comes with web services."""
         raise not_yet("web services", "Model.package")
 

@@ -28,7 +28,9 @@ class Run(RunMetricsPart, RunFilesPart, RunDetailsPart, RunFamilyPart, RunLifecy
         print(run.get_metrics())
     """
 
-    def __init__(self, experiment: Any, run_id: str, outputs: Any = None, _view: Optional[Dict[str, Any]] = None) -> None:
+    def __init__(
+        self, experiment: Any, run_id: str, outputs: Any = None, _view: Optional[Dict[str, Any]] = None
+    ) -> None:
         RunBase.__init__(self, experiment, run_id, _view)
 
     @classmethod

@@ -16,13 +16,19 @@ DEFAULT_DURATION = 2592000
 
 
 class DataReferenceConfiguration(Section):
-    """A datastore's path for a run. Example: `DataReferenceConfiguration("workspaceblobstore", path_on_datastore="mnist")`"""
+    """A datastore's path for a run.
+
+    Example: `DataReferenceConfiguration("workspaceblobstore", path_on_datastore="mnist")`
+    """
 
     _fields = {
-        "data_store_name": None, "mode": "mount", "path_on_data_store": None, "path_on_compute": None, "overwrite": False,
+        "data_store_name": None, "mode": "mount", "path_on_data_store": None, "path_on_compute": None,
+        "overwrite": False,
     }  # fmt: skip
 
-    def __init__(self, datastore_name=None, mode="mount", path_on_datastore=None, path_on_compute=None, overwrite=False):
+    def __init__(
+        self, datastore_name=None, mode="mount", path_on_datastore=None, path_on_compute=None, overwrite=False
+    ):
         # type: (Optional[str], str, Optional[str], Optional[str], bool) -> None
         super(DataReferenceConfiguration, self).__init__(
             data_store_name=datastore_name, mode=mode, path_on_data_store=path_on_datastore,
@@ -48,7 +54,11 @@ class DockerConfiguration(Section):
 class HistoryConfiguration(Section):
     """What of a run is kept: always ./outputs and ./logs. Example: `rc.history.output_collection`"""
 
-    _fields = {"output_collection": True, "snapshot_project": True, "directories_to_watch": ["logs"]}  # type: Dict[str, Any]
+    _fields = {
+        "output_collection": True,
+        "snapshot_project": True,
+        "directories_to_watch": ["logs"],
+    }  # type: Dict[str, Any]
 
 
 class AmlComputeConfiguration(Section):
@@ -87,11 +97,12 @@ class RunConfiguration(Section):
     """
 
     _fields = {
-        "script": None, "arguments": [], "command": None, "target": "local", "framework": "Python", "communicator": "None",
-        "max_run_duration_seconds": DEFAULT_DURATION, "node_count": 1, "environment": None, "history": None, "spark": None,
-        "docker": None, "hdi": None, "container_instance": None, "mpi": None, "tensorflow": None, "pytorch": None,
-        "aml_compute": None, "data_references": {}, "data": {}, "output_data": {}, "source_directory_data_store": None,
-        "exposed_ports": None, "job_name": None, "priority": None,
+        "script": None, "arguments": [], "command": None, "target": "local", "framework": "Python",
+        "communicator": "None", "max_run_duration_seconds": DEFAULT_DURATION, "node_count": 1, "environment": None,
+        "history": None, "spark": None, "docker": None, "hdi": None, "container_instance": None, "mpi": None,
+        "tensorflow": None, "pytorch": None, "aml_compute": None, "data_references": {}, "data": {},
+        "output_data": {}, "source_directory_data_store": None, "exposed_ports": None, "job_name": None,
+        "priority": None,
     }  # type: Dict[str, Any]  # fmt: skip
 
     def __init__(self, script=None, arguments=None, framework=None, communicator=None, conda_dependencies=None,
@@ -138,7 +149,10 @@ class RunConfiguration(Section):
 
     def save(self, path=None, name=None, separate_environment_yaml=False):
         # type: (Optional[str], Optional[str], bool) -> None
-        """Write NAME.runconfig into `.azureml` of `path`, or `path` itself when it ends so. Example: `rc.save(".", "cpu")`"""
+        """Write NAME.runconfig into `.azureml` of `path`, or `path` itself when it ends so.
+
+        Example: `rc.save(".", "cpu")`
+        """
         from lathe.yaml import write_yaml
 
         base, name = path or ".", name or self._name or "run"
@@ -155,7 +169,9 @@ def find_file(path: str, name: Optional[str]) -> str:
         file = os.path.join(path, folder, "{}.runconfig".format(name or "run"))
         if os.path.isfile(file):
             return file
-    raise UserErrorException("there is no {}.runconfig in {}, nor in its .azureml or aml_config".format(name or "run", path))
+    raise UserErrorException(
+        "there is no {}.runconfig in {}, nor in its .azureml or aml_config".format(name or "run", path)
+    )
 
 
 __all__ = [

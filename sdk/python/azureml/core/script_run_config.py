@@ -21,9 +21,9 @@ class ScriptRunConfig:
     MAX_DURATION_SECONDS_DEFAULT = MAX_DURATION
 
     def __init__(
-        self, source_directory, script=None, arguments=None, run_config=None, _telemetry_values=None, compute_target=None,
-        environment=None, distributed_job_config=None, resume_from=None, max_run_duration_seconds=DEFAULT_DURATION,
-        command=None, docker_runtime_config=None,
+        self, source_directory, script=None, arguments=None, run_config=None, _telemetry_values=None,
+        compute_target=None, environment=None, distributed_job_config=None, resume_from=None,
+        max_run_duration_seconds=DEFAULT_DURATION, command=None, docker_runtime_config=None,
     ):  # fmt: skip
         # type: (str, Optional[str], Optional[List[Any]], Any, Any, Any, Any, Any, Any, Optional[int], Any, Any) -> None
         if (script is None) == (command is None) and run_config is None:

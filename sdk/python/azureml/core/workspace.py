@@ -75,10 +75,10 @@ class Workspace(WorkspaceItems):
     def create(
         name, auth=None, subscription_id=None, resource_group=None, location=None, create_resource_group=True, sku=None,
         tags=None, friendly_name=None, storage_account=None, key_vault=None, app_insights=None, container_registry=None,
-        adb_workspace=None, primary_user_assigned_identity=None, cmk_keyvault=None, resource_cmk_uri=None, hbi_workspace=None,
-        default_cpu_compute_target=None, default_gpu_compute_target=None, private_endpoint_config=None,
-        private_endpoint_auto_approval=None, exist_ok=False, show_output=True, user_assigned_identity_for_cmk_encryption=None,
-        system_datastores_auth_mode=None, v1_legacy_mode=None,
+        adb_workspace=None, primary_user_assigned_identity=None, cmk_keyvault=None, resource_cmk_uri=None,
+        hbi_workspace=None, default_cpu_compute_target=None, default_gpu_compute_target=None,
+        private_endpoint_config=None, private_endpoint_auto_approval=None, exist_ok=False, show_output=True,
+        user_assigned_identity_for_cmk_encryption=None, system_datastores_auth_mode=None, v1_legacy_mode=None,
     ):  # fmt: skip
         # type: (...) -> Workspace
         """Make a workspace. Example: `ws = Workspace.create("myworkspace", exist_ok=True)`"""
@@ -88,8 +88,9 @@ class Workspace(WorkspaceItems):
             container_registry=container_registry, adb_workspace=adb_workspace,
             primary_user_assigned_identity=primary_user_assigned_identity, cmk_keyvault=cmk_keyvault,
             resource_cmk_uri=resource_cmk_uri, hbi_workspace=hbi_workspace,
-            default_cpu_compute_target=default_cpu_compute_target, default_gpu_compute_target=default_gpu_compute_target,
-            private_endpoint_config=private_endpoint_config, private_endpoint_auto_approval=private_endpoint_auto_approval,
+            default_cpu_compute_target=default_cpu_compute_target,
+            default_gpu_compute_target=default_gpu_compute_target, private_endpoint_config=private_endpoint_config,
+            private_endpoint_auto_approval=private_endpoint_auto_approval,
             user_assigned_identity_for_cmk_encryption=user_assigned_identity_for_cmk_encryption,
             system_datastores_auth_mode=system_datastores_auth_mode, v1_legacy_mode=v1_legacy_mode,
         )  # fmt: skip
@@ -100,7 +101,9 @@ class Workspace(WorkspaceItems):
             except NotFound:
                 pass
             else:
-                raise WorkspaceException("the workspace {!r} exists\nhint: Workspace.create(…, exist_ok=True)".format(name))
+                raise WorkspaceException(
+                    "the workspace {!r} exists\nhint: Workspace.create(…, exist_ok=True)".format(name)
+                )
         body = {"subscription_id": subscription_id, "resource_group": resource_group}
         api.put(api.path("workspaces", name), {key: value for key, value in body.items() if value})
         return Workspace(subscription_id, resource_group, name, auth)
@@ -151,10 +154,11 @@ class Workspace(WorkspaceItems):
         """What there is to say about it, under the vendor's names. Example: `ws.get_details()["workspaceid"]`"""
         return {
             "id": self._arm_id, "name": self._name, "location": self.location, "sku": self.sku, "tags": {},
-            "type": "Microsoft.MachineLearningServices/workspaces", "workspaceid": self._workspace_id, "description": "",
-            "friendlyName": self._name, "creationTime": self._view["created"], "containerRegistry": "", "keyVault": "",
-            "applicationInsights": "", "identityPrincipalId": "", "identityTenantId": "", "identityType": "SystemAssigned",
-            "storageAccount": "", "discoveryUrl": self.discovery_url,
+            "type": "Microsoft.MachineLearningServices/workspaces", "workspaceid": self._workspace_id,
+            "description": "", "friendlyName": self._name, "creationTime": self._view["created"],
+            "containerRegistry": "", "keyVault": "", "applicationInsights": "", "identityPrincipalId": "",
+            "identityTenantId": "", "identityType": "SystemAssigned", "storageAccount": "",
+            "discoveryUrl": self.discovery_url,
         }  # fmt: skip
 
     @property

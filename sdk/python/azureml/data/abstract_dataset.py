@@ -1,4 +1,6 @@
-"""AbstractDataset: a definition of data, which may be registered under a name. It refers: nothing is copied until needed."""
+"""AbstractDataset: a definition of data, which may be registered under a name. It refers: nothing is copied until
+needed.
+"""
 
 import copy
 import random
@@ -30,7 +32,10 @@ class AbstractDataset:
 
     @property
     def id(self) -> Optional[str]:
-        """The id of the saved definition; None before it is registered or used. Example: `Dataset.get_by_id(ws, ds.id)`"""
+        """The id of the saved definition; None before it is registered or used.
+
+        Example: `Dataset.get_by_id(ws, ds.id)`
+        """
         if self._saved_id is None and self._workspace is not None:
             self._save(self._workspace)
         return self._saved_id
@@ -51,7 +56,9 @@ class AbstractDataset:
 
     def _need_workspace(self, what: str) -> Any:
         if self._workspace is None:
-            raise UserErrorException("{} needs a workspace\nhint: register the dataset first: dataset.register(ws, name)".format(what))
+            raise UserErrorException(
+                "{} needs a workspace\nhint: register the dataset first: dataset.register(ws, name)".format(what)
+            )
         return self._workspace
 
     # --- registering

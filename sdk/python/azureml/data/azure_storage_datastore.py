@@ -1,4 +1,6 @@
-"""Datastores that hold files: those of every workspace, folders of the site, and cloud stores once their feature is there."""
+"""Datastores that hold files: those of every workspace, folders of the site, and cloud stores once their feature
+is there.
+"""
 
 import os
 from typing import Any, Dict, List, Optional
@@ -22,7 +24,9 @@ class AbstractAzureStorageDatastore(AbstractDatastore):
         return str((self._view.get("definition") or {}).get(name) or otherwise)
 
     account_name = property(lambda self: self._told("account_name", "lathe"))
-    container_name = property(lambda self: self._told("container_name", "azureml-blobstore-" + self.workspace._workspace_id))
+    container_name = property(
+        lambda self: self._told("container_name", "azureml-blobstore-" + self.workspace._workspace_id)
+    )
 
     def upload(self, src_dir, target_path=None, overwrite=False, show_progress=True):
         # type: (str, Optional[str], bool, bool) -> Any
@@ -32,7 +36,10 @@ class AbstractAzureStorageDatastore(AbstractDatastore):
 
     def upload_files(self, files, relative_root=None, target_path=None, overwrite=False, show_progress=True):
         # type: (List[str], Optional[str], Optional[str], bool, bool) -> Any
-        """Send files; folders below `relative_root` are kept. Example: `store.upload_files(["a.csv"], target_path="raw")`"""
+        """Send files; folders below `relative_root` are kept.
+
+        Example: `store.upload_files(["a.csv"], target_path="raw")`
+        """
         files = [existing(file) for file in files]
         root = os.path.abspath(relative_root or common_folder(files))
         base = clean(target_path or "")

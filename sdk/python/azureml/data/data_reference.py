@@ -45,7 +45,10 @@ class DataReference:
         )
 
     def to_config(self) -> Any:
-        """For RunConfiguration.data_references. Example: `rc.data_references = {ref.data_reference_name: ref.to_config()}`"""
+        """For RunConfiguration.data_references.
+
+        Example: `rc.data_references = {ref.data_reference_name: ref.to_config()}`
+        """
         from azureml.core.runconfig import DataReferenceConfiguration
 
         return DataReferenceConfiguration(

@@ -35,7 +35,9 @@ class DatasetConsumptionConfig:
         from azureml.data.tabular_dataset import TabularDataset
 
         if isinstance(self.dataset, TabularDataset):
-            raise UserErrorException("a tabular dataset is read by rows: pass dataset.as_named_input(name), without as_mount()")
+            raise UserErrorException(
+                "a tabular dataset is read by rows: pass dataset.as_named_input(name), without as_mount()"
+            )
         return DatasetConsumptionConfig(self.name, self.dataset, mode, path_on_compute)
 
     def _resolve(self, resolved: Any) -> str:

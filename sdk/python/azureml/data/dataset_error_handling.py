@@ -1,4 +1,7 @@
-"""Where scripts import DatasetValidationError from. Example: `from azureml.data.dataset_error_handling import DatasetValidationError`"""
+"""Where scripts import DatasetValidationError from.
+
+Example: `from azureml.data.dataset_error_handling import DatasetValidationError`
+"""
 
 from azureml.exceptions import DatasetValidationError  # noqa: F401
 

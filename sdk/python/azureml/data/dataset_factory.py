@@ -40,7 +40,10 @@ class FileDatasetFactory:
     @staticmethod
     def upload_directory(src_dir, target, pattern=None, overwrite=False, show_progress=True):
         # type: (str, Any, Optional[str], bool, bool) -> FileDataset
-        """Send a folder and make a dataset of it. Example: `Dataset.File.upload_directory("./data", (store, "data"))`"""
+        """Send a folder and make a dataset of it.
+
+        Example: `Dataset.File.upload_directory("./data", (store, "data"))`
+        """
         import fnmatch
         import os
 
@@ -50,11 +53,15 @@ class FileDatasetFactory:
         if isinstance(target, DataPath):
             target = (target._datastore, target.path_on_datastore)
         store, path = target if isinstance(target, tuple) else (target, "")
-        names = [name for name in files_below(existing_folder(src_dir)) if not pattern or fnmatch.fnmatch(name, pattern)]
+        names = [
+            name for name in files_below(existing_folder(src_dir)) if not pattern or fnmatch.fnmatch(name, pattern)
+        ]
         if not names:
             raise UserErrorException("there are no files to upload in {}".format(src_dir))
         files = [os.path.join(src_dir, name) for name in names]
-        store.upload_files(files, relative_root=src_dir, target_path=path, overwrite=overwrite, show_progress=show_progress)
+        store.upload_files(
+            files, relative_root=src_dir, target_path=path, overwrite=overwrite, show_progress=show_progress
+        )
         return FileDatasetFactory.from_files((store, path), validate=False)
 
 
@@ -90,7 +97,10 @@ class TabularDatasetFactory:
     @staticmethod
     def register_pandas_dataframe(dataframe, target, name, description=None, tags=None, show_progress=True):
         # type: (Any, Any, str, Optional[str], Any, bool) -> TabularDataset
-        """Keep a DataFrame as a registered dataset. Example: `register_pandas_dataframe(frame, (store, "t"), "table")`"""
+        """Keep a DataFrame as a registered dataset.
+
+        Example: `register_pandas_dataframe(frame, (store, "t"), "table")`
+        """
         import os
         import tempfile
         import uuid

@@ -82,7 +82,10 @@ class FileDataset(AbstractDataset):
 
 
 class MountContext:
-    """A folder with the files of a dataset. Example: `with dataset.mount() as context: os.listdir(context.mount_point)`"""
+    """A folder with the files of a dataset.
+
+    Example: `with dataset.mount() as context: os.listdir(context.mount_point)`
+    """
 
     def __init__(self, dataset: FileDataset, mount_point: Optional[str]) -> None:
         self._dataset, self._own = dataset, mount_point is None

@@ -34,7 +34,9 @@ class OutputFileDatasetConfig:
         made.mode = "mount"
         return made
 
-    def register_on_complete(self, name: str, description: Optional[str] = None, tags: Any = None) -> "OutputFileDatasetConfig":
+    def register_on_complete(
+        self, name: str, description: Optional[str] = None, tags: Any = None
+    ) -> "OutputFileDatasetConfig":
         """Register it as a dataset when the run has completed. Example: `out.register_on_complete("features")`"""
         made = copy.copy(self)
         told = {"name": name, "description": description, "tags": tags}

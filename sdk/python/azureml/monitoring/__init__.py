@@ -1,4 +1,7 @@
-"""Collecting what services are asked. Comes with web services. Example: `from azureml.monitoring import ModelDataCollector`"""
+"""Collecting what services are asked. Comes with web services.
+
+Example: `from azureml.monitoring import ModelDataCollector`
+"""
 
 from azureml._internal.later import later_class
 

@@ -27,7 +27,9 @@ class _Framework(EstimatorBase):
         chosen = version or self._default
         if chosen not in self._versions:
             raise TrainingException(
-                "{}: framework_version={!r} is not known; {} are".format(type(self).__name__, version, ", ".join(self._versions))
+                "{}: framework_version={!r} is not known; {} are".format(
+                    type(self).__name__, version, ", ".join(self._versions)
+                )
             )
         return chosen
 

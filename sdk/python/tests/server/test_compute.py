@@ -6,8 +6,9 @@ from azureml.core.compute import AmlCompute, ComputeTarget
 from azureml.core.compute_target import ComputeTargetException
 
 STATUS_KEYS = {
-    "currentNodeCount", "targetNodeCount", "nodeStateCounts", "allocationState", "allocationStateTransitionTime", "errors",
-    "creationTime", "modifiedTime", "provisioningState", "provisioningStateTransitionTime", "scaleSettings", "vmPriority", "vmSize",
+    "currentNodeCount", "targetNodeCount", "nodeStateCounts", "allocationState", "allocationStateTransitionTime",
+    "errors", "creationTime", "modifiedTime", "provisioningState", "provisioningStateTransitionTime",
+    "scaleSettings", "vmPriority", "vmSize",
 }  # fmt: skip
 
 

@@ -22,7 +22,12 @@ def store(ws):
 @pytest.fixture
 def folder(surroundings):
     """data/train/{a,b}.csv, data/test/c.csv, data/empty"""
-    for name, text in {"train/a.csv": "x,y\n1,2\n3,4\n", "train/b.csv": "x,y\n5,6\n", "test/c.csv": "x,y\n7,8\n", "empty": ""}.items():
+    for name, text in {
+        "train/a.csv": "x,y\n1,2\n3,4\n",
+        "train/b.csv": "x,y\n5,6\n",
+        "test/c.csv": "x,y\n7,8\n",
+        "empty": "",
+    }.items():
         file = surroundings / "data" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -130,10 +135,16 @@ def test_arguments_become_inputs_and_outputs(ws, store, folder):
     store.upload(folder, "args", show_progress=False, overwrite=True)
     dataset = Dataset.File.from_files((store, "args"))
     table = Dataset.Tabular.from_delimited_files((store, "args/train/*.csv"))
-    out = OutputFileDatasetConfig("made", (store, "made")).as_upload(overwrite=True).register_on_complete("made", tags={"a": "b"})
+    out = (
+        OutputFileDatasetConfig("made", (store, "made"))
+        .as_upload(overwrite=True)
+        .register_on_complete("made", tags={"a": "b"})
+    )
     resolved = Resolved(ws)
     named = dataset.as_named_input("digits")
-    found = resolved.arguments(["--a", named.as_mount(), "--b", table, "--c", out, "--d", store.path("args", "ref").as_download()])
+    found = resolved.arguments(
+        ["--a", named.as_mount(), "--b", table, "--c", out, "--d", store.path("args", "ref").as_download()]
+    )
     assert found == ["--a", "$AZUREML_DATAREFERENCE_digits", "--b", table.id, "--c", "$AZUREML_DATAREFERENCE_made",
                      "--d", "$AZUREML_DATAREFERENCE_ref"]  # fmt: skip
     assert resolved.inputs["digits"] == {"dataset": dataset.id, "mode": "mount"}
@@ -161,7 +172,9 @@ def test_paths_globs_and_parts_of_a_dataset(store, folder):
 
 def test_registering_versions(ws, store, folder):
     store.upload(folder, "versions", show_progress=False, overwrite=True)
-    first = Dataset.File.from_files((store, "versions/train")).register(ws, "versions", description="d", tags={"a": "b"})
+    first = Dataset.File.from_files((store, "versions/train")).register(
+        ws, "versions", description="d", tags={"a": "b"}
+    )
     again = Dataset.File.from_files((store, "versions/train")).register(ws, "versions")
     assert (first.name, first.version, again.version, first.tags) == ("versions", 1, 1, {"a": "b"})
     other = Dataset.File.from_files((store, "versions/test"))
@@ -211,13 +224,17 @@ def test_wrong_urls_and_paths_are_said(ws, web):
         Dataset.File.from_files(web.url + "/none")
     with pytest.raises(UserErrorException, match="upload_directory"):
         Dataset.File.from_files("local/path")
-    missing = Dataset.File.from_files(web.url + "/none", validate=False).register(ws, "missing-web", create_new_version=True)
+    missing = Dataset.File.from_files(web.url + "/none", validate=False).register(
+        ws, "missing-web", create_new_version=True
+    )
     with pytest.raises(AzureMLException, match="/none"):
         missing.download("x")
 
 
 def test_local_files_through_upload_directory(store, folder):
-    made = Dataset.File.upload_directory(folder, (store, "uploaded"), pattern="*.csv", overwrite=True, show_progress=False)
+    made = Dataset.File.upload_directory(
+        folder, (store, "uploaded"), pattern="*.csv", overwrite=True, show_progress=False
+    )
     assert made.to_path() == ["/test/c.csv", "/train/a.csv", "/train/b.csv"]
 
 

@@ -10,7 +10,9 @@ from .conftest import SDK
 
 
 def test_an_estimator_runs_its_script(exp, source):
-    folder = source("import sys\nfrom azureml.core import Run\nRun.get_context().log('n', len(sys.argv))\nprint(sys.argv[1:])")
+    folder = source(
+        "import sys\nfrom azureml.core import Run\nRun.get_context().log('n', len(sys.argv))\nprint(sys.argv[1:])"
+    )
     est = TensorFlow(source_directory=folder, entry_script="train.py", script_params={"--batch-size": 50, "--flag": ""},
                      compute_target="local", use_gpu=True, environment_variables={"PYTHONPATH": str(SDK)})  # fmt: skip
     run = exp.submit(est)
@@ -22,7 +24,9 @@ def test_an_estimator_runs_its_script(exp, source):
 
 
 def test_submit_may_wait_and_change_parameters(exp, source, capsys):
-    est = Estimator(source_directory=source("import sys; print(sys.argv[1:])"), entry_script="train.py", script_params={"--a": 1})
+    est = Estimator(
+        source_directory=source("import sys; print(sys.argv[1:])"), entry_script="train.py", script_params={"--a": 1}
+    )
     run = exp.submit(est, script_params={"--a": 2}, show_output=True)
     assert "['--a', '2']" in capsys.readouterr().out
     assert Run(exp, run.id).get_status() == "Completed"

@@ -25,7 +25,10 @@ def test_the_first_run(environment, surroundings):
     mark = "user_managed_dependencies = True"
     assert mark in text
     (surroundings / "first_run.py").write_text(
-        text.replace("run = Experiment(", f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\n    run = Experiment(")
+        text.replace(
+            "run = Experiment(",
+            f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\n    run = Experiment(",
+        )
     )
     done = subprocess.run([sys.executable, "first_run.py"], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -37,7 +40,10 @@ def test_the_notebook_cell_by_cell(environment, surroundings):
     """As a program, for machines without Jupyter; test_notebook runs it through nbclient where that is installed."""
     cells = json.loads((EXAMPLES / "walkthrough.ipynb").read_text())["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    code = code.replace("run = Experiment(", f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\nrun = Experiment(")
+    code = code.replace(
+        "run = Experiment(",
+        f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\nrun = Experiment(",
+    )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "ended at" in done.stdout
@@ -50,7 +56,8 @@ def test_notebook(environment, surroundings, monkeypatch):
     notebook = nbformat.read(EXAMPLES / "walkthrough.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace(
-            "run = Experiment(", f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\nrun = Experiment("
+            "run = Experiment(",
+            f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\nrun = Experiment(",
         )
     monkeypatch.setenv("PYTHONPATH", str(SDK))
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(surroundings)}}).execute()

@@ -57,8 +57,7 @@ def test_children(exp):
 
 
 def test_a_script_makes_children_and_uploads_itself(run_script):
-    run = run_script(
-        """
+    run = run_script("""
         from azureml.core import Run
         run = Run.get_context()
         with run.child_run('inner') as child:
@@ -70,8 +69,7 @@ def test_a_script_makes_children_and_uploads_itself(run_script):
         print(run.experiment.name, run.experiment.workspace.name, run.id == __import__('os').environ['AZUREML_RUN_ID'])
         run.complete()
         print('after complete')
-        """
-    )
+        """)
     (child,) = run.get_children()
     assert child.get_tags() == {"from": "script"} and child.get_status() == "Completed"
     assert "plots/plot.txt" in run.get_file_names()

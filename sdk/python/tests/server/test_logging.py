@@ -24,15 +24,14 @@ def test_shapes_of_metrics(exp):
     found = run.get_metrics()
     assert math.isnan(found.pop("nan"))
     assert found == {
-        "once": 0.5, "often": [0, 1, 2], "rows": {"x": [0, 1, 2], "y": [0.0, 2.0, 4.0]}, "text": "words", "list": [1, 2, 3],
-        "table": {"a": [1, 2], "b": ["x", "y"]}, "inf": [float("inf"), float("-inf")],
+        "once": 0.5, "often": [0, 1, 2], "rows": {"x": [0, 1, 2], "y": [0.0, 2.0, 4.0]}, "text": "words", "list": [1,
+        2, 3], "table": {"a": [1, 2], "b": ["x", "y"]}, "inf": [float("inf"), float("-inf")],
     }  # fmt: skip
     assert run.get_metrics(name="once") == {"once": 0.5}
 
 
 def test_a_script_logs_through_its_journal(run_script):
-    run = run_script(
-        """
+    run = run_script("""
         import os, multiprocessing
         from azureml.core import Run
         run = Run.get_context()
@@ -43,8 +42,7 @@ def test_a_script_logs_through_its_journal(run_script):
             os._exit(0)
         os.waitpid(child, 0)
         run.log('last', 'é')
-        """
-    )
+        """)
     found = run.get_metrics()
     assert found["loss"] == [i / 7 for i in range(1000)]
     assert found["child"] == 1 and found["last"] == "é"
@@ -87,19 +85,16 @@ def test_logging_goes_on_while_the_server_is_killed(site, exp, config, surroundi
 
 
 def test_a_hundred_thousand_calls_are_all_there(run_script):
-    run = run_script(
-        """
+    run = run_script("""
         from azureml.core import Run
         run = Run.get_context()
         for i in range(100000): run.log('n', i)
-        """
-    )
+        """)
     assert run.get_metrics()["n"] == list(range(100000))
 
 
 def test_trouble_with_the_journal_is_a_warning(run_script):
-    run = run_script(
-        """
+    run = run_script("""
         import os, shutil
         from azureml.core import Run
         run = Run.get_context()
@@ -110,8 +105,7 @@ def test_trouble_with_the_journal_is_a_warning(run_script):
         run.log('n', 1)
         run.log('n', 2)
         print('survived')
-        """
-    )
+        """)
     log = run._read_text("azureml-logs/70_driver_log.txt")
     assert "survived" in log and "was not logged" in log
 
@@ -172,7 +166,9 @@ def test_secrets(ws, run_script):
     vault.set_secrets({"first": "one", "second": "zwölf\nlines"})
     assert vault.get_secret("second") == "zwölf\nlines" and vault.get_secret("none") is None
     assert {"name": "first"} in vault.list_secrets()
-    run = run_script("from azureml.core import Run\nassert Run.get_context().get_secret('first') == 'one'\nprint('read')")
+    run = run_script(
+        "from azureml.core import Run\nassert Run.get_context().get_secret('first') == 'one'\nprint('read')"
+    )
     assert run._read_text("azureml-logs/70_driver_log.txt") == "read\n"
     vault.delete_secrets(["first", "second"])
     assert vault.list_secrets() == []

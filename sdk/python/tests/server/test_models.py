@@ -112,15 +112,13 @@ def test_curated_environments_can_be_saved_and_cloned(ws, surroundings):
 
 
 def test_a_run_registers_a_model_itself(run_script, ws):
-    run = run_script(
-        """
+    run = run_script("""
         from azureml.core import Run
         run = Run.get_context()
         open('w.txt', 'w').write('w')
         run.upload_file('outputs/w.txt', 'w.txt')
         print(run.register_model('from-script', 'outputs/w.txt').version)
-        """
-    )
+        """)
     assert run._read_text("azureml-logs/70_driver_log.txt") == "1\n"
     assert Model(ws, "from-script").run_id == run.id
     assert isinstance(Model(ws, "from-script").run, Run)

@@ -22,7 +22,11 @@ def test_the_version_is_that_of_the_repository():
 def test_the_wheel_is_whole_and_the_same_every_time(tmp_path):
     digests = []
     for name in ("first", "second"):
-        subprocess.run([sys.executable, SDK / "build_wheel.py", "--to", tmp_path / name, "--aliases"], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, SDK / "build_wheel.py", "--to", tmp_path / name, "--aliases"],
+            check=True,
+            capture_output=True,
+        )
         (wheel,) = (tmp_path / name).glob("lathe_sdk-*.whl")
         digests.append(hashlib.sha256(wheel.read_bytes()).hexdigest())
     assert digests[0] == digests[1]
@@ -38,10 +42,14 @@ def test_the_wheel_is_whole_and_the_same_every_time(tmp_path):
 
 def test_an_installed_wheel_works_without_network(tmp_path):
     wheels = tmp_path / "wheels"
-    subprocess.run([sys.executable, SDK / "build_wheel.py", "--to", wheels, "--aliases"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, SDK / "build_wheel.py", "--to", wheels, "--aliases"], check=True, capture_output=True
+    )
     with zipfile.ZipFile(next(wheels.glob("lathe_sdk-*.whl"))) as archive:
         archive.extractall(tmp_path / "site")
-    program = "from azureml.core import Workspace, Run, Dataset, Model, Environment; import lathe; print(lathe.__file__)"
+    program = (
+        "from azureml.core import Workspace, Run, Dataset, Model, Environment; import lathe; print(lathe.__file__)"
+    )
     told = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{program}"],
                           check=True, capture_output=True, text=True)  # fmt: skip
     assert told.stdout.strip().startswith(str(tmp_path / "site"))

@@ -49,8 +49,7 @@ def test_a_failure_raises_with_the_last_lines(run_script, exp):
 
 
 def test_files_of_a_run(run_script, surroundings):
-    run = run_script(
-        """
+    run = run_script("""
         import os
         os.makedirs('outputs/model/variables')
         os.makedirs('logs', exist_ok=True)
@@ -58,8 +57,7 @@ def test_files_of_a_run(run_script, surroundings):
         open('outputs/model/variables/v.data', 'w').write('V' * 100000)
         open('outputs/empty', 'w').close()
         open('logs/own.txt', 'w').write('own log')
-        """
-    )
+        """)
     names = run.get_file_names()
     assert {"outputs/model/saved.pb", "outputs/empty", "logs/own.txt"} <= set(names)
     run.download_files(prefix="outputs/model", output_directory="./flat", append_prefix=False)
@@ -111,7 +109,9 @@ def test_git_is_remembered(exp, config, surroundings):
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["init", "-q", "-b", "trunk"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run(git + command, cwd=surroundings / "src", check=True)
-    subprocess.run(git + ["remote", "add", "origin", "https://ann:secret@example.org/r.git"], cwd=surroundings / "src", check=True)
+    subprocess.run(
+        git + ["remote", "add", "origin", "https://ann:secret@example.org/r.git"], cwd=surroundings / "src", check=True
+    )
     run = exp.submit(made)
     found = run.get_properties()
     assert found["azureml.git.branch"] == "trunk" and len(found["azureml.git.commit"]) == 40
@@ -158,7 +158,9 @@ def test_cancel_and_fail_of_a_submitted_run_do_not_raise(exp, config):
 
 def test_a_restart_of_the_server_during_a_wait_is_silent(site, exp, config, surroundings, capsys):
     gate = surroundings / "gate"
-    made = config(f"import os, time\nprint('one', flush=True)\nwhile not os.path.exists({str(gate)!r}): time.sleep(.05)\nprint('two')")
+    made = config(
+        f"import os, time\nprint('one', flush=True)\nwhile not os.path.exists({str(gate)!r}): time.sleep(.05)\nprint('two')"
+    )
     run = exp.submit(made)
     done = {}
     waiting = threading.Thread(target=lambda: done.update(run.wait_for_completion(show_output=True)))
@@ -178,7 +180,9 @@ def test_interrupting_a_wait_leaves_the_run(site, exp, config, surroundings):
     run = exp.submit(config(f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(.05)"))
     program = f"from azureml.core import Workspace, Run\nRun.get(Workspace.get('sdk-tests'), {run.id!r}).wait_for_completion(True)"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    waiter = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    waiter = subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert waiter.stdout.readline().startswith(b"RunId:")
     waiter.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in waiter.communicate(timeout=30)[1]

@@ -73,7 +73,12 @@ def test_a_download_survives_the_death_of_the_server(site, exp, big, surrounding
     target = surroundings / "here"
     target.mkdir()
     thread, result = in_thread(lambda: run.download_file("large", str(target / "large")))
-    wait_for(lambda: any(f.stat().st_size for f in target.glob(".lathe-*")) or (target / "large").exists(), 30, "the first bytes", 0.0005)
+    wait_for(
+        lambda: any(f.stat().st_size for f in target.glob(".lathe-*")) or (target / "large").exists(),
+        30,
+        "the first bytes",
+        0.0005,
+    )
     site.kill()
     assert not (target / "large").exists() or digest(target / "large") == digest(big / "large")
     site.start()
@@ -106,3 +111,28 @@ def test_many_files_arrive(exp, surroundings):
     run.download_files(prefix="many/file-29", output_directory="back")
     assert (surroundings / "back" / "many" / "file-2999").read_text() == "499"
     run.complete()
+
+
+def test_a_refusal_in_the_middle_of_a_large_body_is_told(site, big):
+    from lathe import Client, LatheError, Server
+
+    client = Client(Server(state=str(site.state), token="lathe_" + "x" * 43), patience=5)
+    blob = lathe.uploads.source_of_file(str(big / "large"))
+    with pytest.raises(LatheError) as raised:
+        lathe.uploads.send_large(client, blob, 0)
+    assert raised.value.status == 401, raised.value
+
+
+def test_a_forked_child_has_a_connection_of_its_own(ws):
+    assert ws.experiments is not None
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            try:
+                ok = all(ws._api.get(ws._path())["name"] == "sdk-tests" for _ in range(50))
+            finally:
+                os._exit(0 if ok else 1)
+        children.append(child)
+    assert all(ws._api.get(ws._path())["name"] == "sdk-tests" for _ in range(50))
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0, 0]

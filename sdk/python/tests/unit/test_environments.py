@@ -61,7 +61,11 @@ class CondaFiles(InAFolder):
         self.assertEqual(again, packages)
 
     def test_wrong_files_are_refused_with_a_reason(self):
-        for text, why in (("dependencies: 3\n", "list of dependencies"), ("a: &x 1\n", "line 1"), ("- a\n", "dependencies")):
+        for text, why in (
+            ("dependencies: 3\n", "list of dependencies"),
+            ("a: &x 1\n", "line 1"),
+            ("- a\n", "dependencies"),
+        ):
             with self.assertRaisesRegex(UserErrorException, why):
                 CondaDependencies(self.write("bad.yml", text))
         with self.assertRaisesRegex(UserErrorException, "cannot be read"):
@@ -87,7 +91,10 @@ class Environments(InAFolder):
         edited = CondaDependencies(self.path("env/conda_dependencies.yml"))
         edited.add_pip_package("colorama")
         edited.save_to_file(self.path("env"))
-        self.assertIn("colorama", Environment.load_from_directory(self.path("env")).python.conda_dependencies.serialize_to_string())
+        self.assertIn(
+            "colorama",
+            Environment.load_from_directory(self.path("env")).python.conda_dependencies.serialize_to_string(),
+        )
 
     def test_two_environments_share_nothing(self):
         first, second = Environment("a"), Environment("b")
@@ -112,10 +119,14 @@ class Environments(InAFolder):
 
 class RunConfigurations(InAFolder):
     def test_saved_and_loaded_it_is_the_same(self):
-        config = RunConfiguration(framework="Python", conda_dependencies=CondaDependencies.create(pip_packages=["x==1"]))
+        config = RunConfiguration(
+            framework="Python", conda_dependencies=CondaDependencies.create(pip_packages=["x==1"])
+        )
         config.target = "cpu-cluster"
         config.environment.python.user_managed_dependencies = True
-        config.data_references = {"d": DataReferenceConfiguration("workspaceblobstore", path_on_datastore="a b: c")._to_json()}
+        config.data_references = {
+            "d": DataReferenceConfiguration("workspaceblobstore", path_on_datastore="a b: c")._to_json()
+        }
         config.docker = DockerConfiguration(use_docker=True, arguments=["-v", "/a:/b"])
         config.save(self.folder, "mine")
         self.assertTrue(os.path.exists(self.path(".azureml/mine.runconfig")))

@@ -30,7 +30,10 @@ class Estimators(unittest.TestCase):
         self.assertIn("x==1", list(packages.pip_packages))
         self.assertIn("scikit-learn", list(packages.conda_packages))
         self.assertEqual(TensorFlow.get_supported_versions(), ["1.10", "1.12", "1.13", "2.0", "2.1", "2.2"])
-        self.assertIn("torch==1.4", list(made(PyTorch(".", entry_script="a.py")).environment.python.conda_dependencies.pip_packages))
+        self.assertIn(
+            "torch==1.4",
+            list(made(PyTorch(".", entry_script="a.py")).environment.python.conda_dependencies.pip_packages),
+        )
         SKLearn(".", entry_script="a.py")
 
     def test_the_run_config_can_be_changed_before_submitting(self):

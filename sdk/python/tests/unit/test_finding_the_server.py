@@ -24,7 +24,13 @@ class Finding(unittest.TestCase):
 
     def find(self, config=None, **variables):
         with mock.patch.dict(os.environ, variables):
-            for name in ("LATHE_SERVER", "LATHE_STATE", "LATHE_TOKEN_FILE", "AZUREML_RUN_TOKEN", "AZUREML_SERVICE_ENDPOINT"):
+            for name in (
+                "LATHE_SERVER",
+                "LATHE_STATE",
+                "LATHE_TOKEN_FILE",
+                "AZUREML_RUN_TOKEN",
+                "AZUREML_SERVICE_ENDPOINT",
+            ):
                 if name not in variables:
                     os.environ.pop(name, None)
             return find_server(config)
@@ -50,12 +56,25 @@ class Finding(unittest.TestCase):
     def test_inside_a_run_its_own_token_speaks(self):
         found = self.find(AZUREML_RUN_TOKEN="lathe_run", AZUREML_SERVICE_ENDPOINT="http://127.0.0.1:9")
         self.assertEqual(found.locate(), ("http://127.0.0.1:9", "lathe_run"))
+        leaked = self.find(AZUREML_RUN_TOKEN="t", LATHE_SERVER="http://127.0.0.1:8", LATHE_STATE=self.state)
+        self.assertEqual(leaked.locate(), ("http://127.0.0.1:8", "t"))
 
     def test_a_token_never_travels_in_clear(self):
-        for address in ("http://example.org:80", "http://10.0.0.1", "http://127.0.0.1.evil.org", "http://[2001:db8::1]:80"):
+        for address in (
+            "http://example.org:80",
+            "http://10.0.0.1",
+            "http://127.0.0.1.evil.org",
+            "http://[2001:db8::1]:80",
+        ):
             with self.assertRaisesRegex(LatheError, "TLS"):
                 check_private(address)
-        for address in ("https://example.org", "http://127.0.0.1:80", "http://localhost:1/x", "http://[::1]:80", "unix:///x"):
+        for address in (
+            "https://example.org",
+            "http://127.0.0.1:80",
+            "http://localhost:1/x",
+            "http://[::1]:80",
+            "unix:///x",
+        ):
             check_private(address)
 
     def test_other_text_is_no_token(self):

@@ -11,9 +11,9 @@ from lathe.ignore import IgnoreFile
 from lathe.snapshot import take_snapshot
 
 NAMES = ["a", "b", "ab", "abc", "a.o", "b.o", "x-y", "[a]", "a b", "c\\d", "*", "A1", "ba", "!a", "#b", "a "]
-PIECES = ["a", "b", "ab", "abc", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[[:alpha:]-z]", "[[:space:]]",
-          "[]a]", "[a", "\\*", "\\", "\\a", ".o", "*.o", "a*", "*b", "x-y", "***", "[[a]", "[!]a]", " ", "\\ ", "[a\\]]",
-          "[[:bad:]]", "A", "1", "[A-Z]", "-", "c\\\\d", "[+--]", "[a-]", "\\["]  # fmt: skip
+PIECES = ["a", "b", "ab", "abc", "*", "**", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[[:alpha:]-z]",
+          "[[:space:]]", "[]a]", "[a", "\\*", "\\", "\\a", ".o", "*.o", "a*", "*b", "x-y", "***", "[[a]", "[!]a]",
+          " ", "\\ ", "[a\\]]", "[[:bad:]]", "A", "1", "[A-Z]", "-", "c\\\\d", "[+--]", "[a-]", "\\["]  # fmt: skip
 
 
 def ignored(text, path, is_folder=False):
@@ -75,7 +75,10 @@ class RandomTree:
         chance = self.chance
         out = "!" if chance.randrange(5) == 0 else ""
         out += "/" if chance.randrange(4) == 0 else ""
-        parts = ["".join(chance.choice(PIECES) for _ in range(1 + chance.randrange(2))) for _ in range(1 + chance.randrange(3))]
+        parts = [
+            "".join(chance.choice(PIECES) for _ in range(1 + chance.randrange(2)))
+            for _ in range(1 + chance.randrange(3))
+        ]
         out += "/".join(parts)
         out += "/" if chance.randrange(5) == 0 else ""
         out += "**" if chance.randrange(12) == 0 else ""

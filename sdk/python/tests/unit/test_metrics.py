@@ -47,18 +47,41 @@ class Values(unittest.TestCase):
 
 class Lines(unittest.TestCase):
     def test_a_line_is_the_record_as_json(self):
-        for value in (1, -2.5, 1e300, 10**30, True, None, "é\n", [1, 2], {"x": float("nan")}, float("inf"), NumpyLike(2)):
+        for value in (
+            1,
+            -2.5,
+            1e300,
+            10**30,
+            True,
+            None,
+            "é\n",
+            [1, 2],
+            {"x": float("nan")},
+            float("inf"),
+            NumpyLike(2),
+        ):
             line = record_line("scalar", 'na"me', value, 1.5, "de\nsc", 7)
             self.assertNotIn("\n", line)
-            expected = {"name": 'na"me', "kind": "scalar", "value": wire_value(value), "time": 1.5, "step": 7, "description": "de\nsc"}
+            expected = {
+                "name": 'na"me',
+                "kind": "scalar",
+                "value": wire_value(value),
+                "time": 1.5,
+                "step": 7,
+                "description": "de\nsc",
+            }
             self.assertEqual(json.loads(line), expected)
-        self.assertEqual(json.loads(record_line("scalar", "n", 1, 2.0)), {"name": "n", "kind": "scalar", "value": 1, "time": 2.0})
+        self.assertEqual(
+            json.loads(record_line("scalar", "n", 1, 2.0)), {"name": "n", "kind": "scalar", "value": 1, "time": 2.0}
+        )
 
 
 class Shapes(unittest.TestCase):
     def test_once_a_value_again_a_list(self):
         self.assertEqual(shapes([record("a", 1)]), {"a": 1})
-        self.assertEqual(shapes([record("a", 1), record("b", 5), record("a", 2), record("a", 3)]), {"a": [1, 2, 3], "b": 5})
+        self.assertEqual(
+            shapes([record("a", 1), record("b", 5), record("a", 2), record("a", 3)]), {"a": [1, 2, 3], "b": 5}
+        )
 
     def test_lists_rows_and_tables(self):
         self.assertEqual(shapes([record("l", [1, 2], "list")]), {"l": [1, 2]})

@@ -71,7 +71,10 @@ class Surface(unittest.TestCase):
         from azureml.core.webservice import AciWebservice
         from azureml.train.hyperdrive import HyperDriveConfig, PrimaryMetricGoal
 
-        for call in (lambda: HyperDriveConfig(primary_metric_name="x"), lambda: AciWebservice.deploy_configuration(cpu_cores=1)):
+        for call in (
+            lambda: HyperDriveConfig(primary_metric_name="x"),
+            lambda: AciWebservice.deploy_configuration(cpu_cores=1),
+        ):
             with self.assertRaisesRegex(NotImplementedError, "HyperDrive|web services"):
                 call()
         self.assertEqual(PrimaryMetricGoal.MAXIMIZE.value, "MAXIMIZE")
@@ -91,7 +94,10 @@ class Surface(unittest.TestCase):
 
     def test_urllib_request_is_loaded_and_the_version_is_there(self):
         self.assertEqual(fresh("import urllib, azureml; print(urllib.request.urlopen.__name__)"), "urlopen")
-        self.assertEqual(fresh("import azureml\nimport azureml.core\nprint(azureml.core.VERSION == azureml.data.__version__)"), "True")
+        self.assertEqual(
+            fresh("import azureml\nimport azureml.core\nprint(azureml.core.VERSION == azureml.data.__version__)"),
+            "True",
+        )
 
     def test_importing_the_core_loads_little(self):
         program = (

@@ -18,7 +18,10 @@ class Manifests(unittest.TestCase):
         self.assertEqual(encode_tree(entries), expected.encode())
 
     def test_reads_what_it_wrote_whatever_the_name(self):
-        entries = [file_entry(name, ABC, 3, name == "x") for name in ("a b", "back\\slash", "new\nline", "ta\tb", "x", "é", "\\t")]
+        entries = [
+            file_entry(name, ABC, 3, name == "x")
+            for name in ("a b", "back\\slash", "new\nline", "ta\tb", "x", "é", "\\t")
+        ]
         self.assertEqual(decode_tree(encode_tree(entries)), sorted(entries, key=lambda entry: entry.path))
 
     def test_refuses_paths_that_step_out(self):
@@ -62,7 +65,9 @@ class Snapshots(unittest.TestCase):
         for name, text in ((".gitignore", "a\n"), (".amlignore", "b\n"), ("a", "1"), ("b", "2")):
             with open(os.path.join(self.root, name), "w") as file:
                 file.write(text)
-        self.assertEqual({entry.path for entry in take_snapshot(self.root).entries}, {b".gitignore", b".amlignore", b"a"})
+        self.assertEqual(
+            {entry.path for entry in take_snapshot(self.root).entries}, {b".gitignore", b".amlignore", b"a"}
+        )
 
 
 if __name__ == "__main__":

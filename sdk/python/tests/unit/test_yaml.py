@@ -87,9 +87,9 @@ class WritingYaml(unittest.TestCase):
             self.assertEqual(oracle.safe_load(text), value, "seed {}:\n{}".format(seed, text))
 
 
-WORDS = ["a", "b c", "yes", "1", "1.5", "", " x ", "x: y", "#no", "a #b", "- a", "'q'", '"', "null", "~", "é", "tab\t", "line\nend",
-         "{", "[x]", "*s", "&a", "!t", "%d", "@x", "`", "0x1f", "1e3", "2020-01-01", "12:30", "-", "-x", "?", "? y", ":", ":x",
-         "a:", "\\", "\u2028", "\x85", "|", ">", "=", "<<", "a,b", "C:\\dir", "--flag", "---", "..."]  # fmt: skip
+WORDS = ["a", "b c", "yes", "1", "1.5", "", " x ", "x: y", "#no", "a #b", "- a", "'q'", '"', "null", "~", "é",
+         "tab\t", "line\nend", "{", "[x]", "*s", "&a", "!t", "%d", "@x", "`", "0x1f", "1e3", "2020-01-01", "12:30",
+         "-", "-x", "?", "? y", ":", ":x", "a:", "\\", "\u2028", "\x85", "|", ">", "=", "<<", "a,b", "C:\\dir", "--flag", "---", "..."]  # fmt: skip
 
 
 def random_value(chance, depth):
@@ -98,7 +98,12 @@ def random_value(chance, depth):
         return [random_value(chance, depth + 1) for _ in range(chance.randrange(4))]
     if kind == 5:
         return {chance.choice(WORDS): random_value(chance, depth + 1) for _ in range(chance.randrange(4))}
-    return [chance.choice(WORDS), chance.randrange(-100, 100), chance.choice([None, True, False]), chance.uniform(-1e9, 1e-9)][kind]
+    return [
+        chance.choice(WORDS),
+        chance.randrange(-100, 100),
+        chance.choice([None, True, False]),
+        chance.uniform(-1e9, 1e-9),
+    ][kind]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Compute targets. Each name is loaded at its first use. Example: `from azureml.core.compute import ComputeTarget, AmlCompute`"""
+"""Compute targets. Each name is loaded at its first use.
+
+Example: `from azureml.core.compute import ComputeTarget, AmlCompute`
+"""
 
 from lathe.lazy import export as _export
 

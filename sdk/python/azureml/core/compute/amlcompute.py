@@ -38,7 +38,10 @@ class AmlCompute(ComputeTarget):
         identity_id=None, location=None, enable_node_public_ip=None,
     ):  # fmt: skip
         # type: (...) -> AmlComputeProvisioningConfiguration
-        """What to make. Numbers may be text. Example: `AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=4)`"""
+        """What to make. Numbers may be text.
+
+        Example: `AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=4)`
+        """
         unused(
             "AmlCompute.provisioning_configuration", tags=tags, description=description, vnet_name=vnet_name,
             vnet_resourcegroup_name=vnet_resourcegroup_name, subnet_name=subnet_name, admin_username=admin_username,
@@ -100,9 +103,14 @@ class AmlCompute(ComputeTarget):
 
     # --- changing it
 
-    def wait_for_completion(self, show_output=False, min_node_count=None, timeout_in_minutes=25, is_delete_operation=False):
+    def wait_for_completion(
+        self, show_output=False, min_node_count=None, timeout_in_minutes=25, is_delete_operation=False
+    ):
         # type: (bool, Optional[int], float, bool) -> None
-        """Wait until it is ready, with `min_node_count` nodes. Example: `cluster.wait_for_completion(show_output=True)`"""
+        """Wait until it is ready, with `min_node_count` nodes.
+
+        Example: `cluster.wait_for_completion(show_output=True)`
+        """
         end = time.monotonic() + 60 * float(timeout_in_minutes)
         if show_output:
             print("Creating\nSucceeded", flush=True)
@@ -151,16 +159,24 @@ class AmlCompute(ComputeTarget):
 class AmlComputeProvisioningConfiguration:
     """What provisioning_configuration() gives. Example: `ComputeTarget.create(ws, "cpu-cluster", config)`"""
 
-    def __init__(self, vm_size="", vm_priority="dedicated", min_nodes=0, max_nodes=None, idle_seconds_before_scaledown=None):
+    def __init__(
+        self, vm_size="", vm_priority="dedicated", min_nodes=0, max_nodes=None, idle_seconds_before_scaledown=None
+    ):
         # type: (Any, Any, Any, Any, Any) -> None
         self.vm_size, self.vm_priority = vm_size, vm_priority
         self.min_nodes, self.max_nodes = number("min_nodes", min_nodes, 0), number("max_nodes", max_nodes, None)
-        self.idle_seconds_before_scaledown = number("idle_seconds_before_scaledown", idle_seconds_before_scaledown, None)
+        self.idle_seconds_before_scaledown = number(
+            "idle_seconds_before_scaledown", idle_seconds_before_scaledown, None
+        )
 
     def _create(self, workspace: Any, name: str) -> AmlCompute:
-        body = {"vm_size": self.vm_size or None, "min_nodes": self.min_nodes,
-                "max_nodes": self.max_nodes or max(1, self.min_nodes or 0),
-                "idle_seconds": self.idle_seconds_before_scaledown, "priority": str(self.vm_priority or "dedicated").lower()}  # fmt: skip
+        body = {
+            "vm_size": self.vm_size or None,
+            "min_nodes": self.min_nodes,
+            "max_nodes": self.max_nodes or max(1, self.min_nodes or 0),
+            "idle_seconds": self.idle_seconds_before_scaledown,
+            "priority": str(self.vm_priority or "dedicated").lower(),
+        }
         try:
             view = workspace._api.put(workspace._path("computes", name), body)
         except LatheError as problem:

@@ -1,4 +1,7 @@
-"""Web services: the names. They come with the feature 'web services'. Example: `from azureml.core.webservice import Webservice`"""
+"""Web services: the names. They come with the feature 'web services'.
+
+Example: `from azureml.core.webservice import Webservice`
+"""
 
 from azureml._internal.later import later_class as _class
 from azureml.exceptions import WebserviceException  # noqa: F401

@@ -1,4 +1,7 @@
-"""HyperDrive's names; calling them says that the feature comes later. Example: `from azureml.train.hyperdrive import choice`"""
+"""HyperDrive's names; calling them says that the feature comes later.
+
+Example: `from azureml.train.hyperdrive import choice`
+"""
 
 from enum import Enum
 
