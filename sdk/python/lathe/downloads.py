@@ -11,17 +11,18 @@ from lathe.client import Client
 from lathe.errors import LatheError, Unavailable
 
 PIECE = 1 << 18
+SMALL = 4 << 20  # up to here a file comes in one piece, on a connection that is kept
 
 
-def download(client, path, query, target, digest=None, executable=False):
-    # type: (Client, str, Optional[Dict[str, Any]], str, Optional[str], bool) -> int
+def download(client, path, query, target, digest=None, executable=False, size=None):
+    # type: (Client, str, Optional[Dict[str, Any]], str, Optional[str], bool, Optional[int]) -> int
     """Fetch an address of the API into the file `target`; its size. Example: `download(client, url, {}, "a.bin")`"""
     folder = os.path.dirname(os.path.abspath(target))
     os.makedirs(folder, exist_ok=True)
     draft = os.path.join(folder, ".lathe-" + uuid.uuid4().hex)
     try:
         with open(draft, "wb") as file:
-            found = fetch(client, path, query, file)
+            found = (fetch_small if size is not None and size <= SMALL else fetch)(client, path, query, file)
         if digest is not None and found.hexdigest() != digest:
             raise LatheError("{} did not arrive as it was sent".format(target), "corrupt", "try again")
         if executable:
@@ -34,13 +35,22 @@ def download(client, path, query, target, digest=None, executable=False):
         raise
 
 
-def download_blob(client: Client, digest: str, target: str, executable: bool = False) -> int:
-    return download(client, client.path("blobs", digest), None, target, digest, executable)
+def download_blob(client, digest, target, executable=False, size=None):
+    # type: (Client, str, str, bool, Optional[int]) -> int
+    """Fetch a blob into a file. Example: `download_blob(client, entry.digest, "a.bin", size=entry.size)`"""
+    return download(client, client.path("blobs", digest), None, target, digest, executable, size)
 
 
 def read_all(client: Client, path: str, query: Optional[Dict[str, Any]] = None) -> bytes:
     """A small file as bytes."""
     return bytes(client.send("GET", path, query).body)
+
+
+def fetch_small(client: Client, path: str, query: Optional[Dict[str, Any]], file: Any) -> Any:
+    """Write the bytes, which came in one answer, into `file`; their hash."""
+    data = read_all(client, path, query)
+    file.write(data)
+    return hashlib.sha256(data)
 
 
 def fetch(client: Client, path: str, query: Optional[Dict[str, Any]], file: Any) -> Any:

@@ -30,7 +30,7 @@ def fetch_tree(
         if leave_existing and os.path.lexists(target):
             return
         if not entry.target:
-            download_blob(api, entry.digest, target, entry.executable)
+            download_blob(api, entry.digest, target, entry.executable, entry.size)
             return
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         if os.path.lexists(target):

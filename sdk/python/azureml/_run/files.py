@@ -44,12 +44,19 @@ class RunFilesPart:
         Example: `run.download_files(prefix="outputs/model", output_directory="./model", append_prefix=False)`
         """
         start = clean(prefix) if prefix else ""
-        names = [file["path"] for file in self._api.items(self._path("files"), prefix=start or None, limit=500)]
-        if output_paths is not None and len(output_paths) != len(names):
-            raise UserErrorException("output_paths has {} names for {} files".format(len(output_paths), len(names)))
-        targets = output_paths or [local_name(name, start, append_prefix) for name in names]
+        files = list(self._api.items(self._path("files"), prefix=start or None, limit=500))
+        if output_paths is not None and len(output_paths) != len(files):
+            raise UserErrorException("output_paths has {} names for {} files".format(len(output_paths), len(files)))
+        targets = output_paths or [local_name(file["path"], start, append_prefix) for file in files]
         folder = output_directory or "."
-        in_parallel(lambda pair: self.download_file(pair[0], os.path.join(folder, pair[1])), zip(names, targets))
+        in_parallel(lambda pair: self._fetch_file(pair[0], os.path.join(folder, pair[1])), zip(files, targets))
+
+    def _fetch_file(self, file: Dict[str, Any], target: str) -> None:
+        """A file of which the size is known, and the digest if it is no log that grows."""
+        size = file["size"] if file.get("digest") else None
+        download(
+            self._api, self._path("files", "content"), {"path": file["path"]}, target, file.get("digest"), size=size
+        )
 
     def upload_file(self, name, path_or_stream, datastore_name=None):
         # type: (str, Any, Any) -> Dict[str, str]

@@ -78,7 +78,7 @@ class AbstractAzureStorageDatastore(AbstractDatastore):
             # type: (Dict[str, Any]) -> None
             target = os.path.join(target_path, clean(file["path"]))
             if file.get("digest"):
-                download_blob(self.workspace._api, file["digest"], target)
+                download_blob(self.workspace._api, file["digest"], target, size=file["size"])
             else:
                 download(self.workspace._api, self._path("files", "content"), {"path": file["path"]}, target)
             progress.one(file["path"])
