@@ -108,6 +108,7 @@ def public_names(module):
             name for name, value in vars(module).items()
             if not name.startswith("_") and getattr(value, "__module__", "").startswith("azureml")
             and (inspect.isclass(value) or name in FUNCTIONS)
+            and ("._" not in value.__module__ or is_later(value))  # other tools of ours are not for scripts
         ]  # fmt: skip
     return sorted(exported)
 

@@ -63,6 +63,7 @@ class RunDetailsPart:
         return env
 
     def get_submitted_run(self, **_: Any) -> Any:
+        """The run itself. Example: `Run.get_context().get_submitted_run().id`"""
         return self
 
     @property

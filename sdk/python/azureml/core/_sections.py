@@ -116,7 +116,7 @@ class DockerSection(Section):
 
 
 class SparkSection(Section):
-    """Packages of Spark, as data."""
+    """Packages of Spark, as data. Example: `env.spark.packages`"""
 
     _fields = {"repositories": [], "packages": [], "precache_packages": True}  # type: Dict[str, Any]
 

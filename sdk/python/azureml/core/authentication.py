@@ -8,7 +8,7 @@ from typing import Any, Dict
 
 
 class AbstractAuthentication:
-    """What all of them are."""
+    """What all of them are. Example: `isinstance(auth, AbstractAuthentication)`"""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._arguments = (args, kwargs)
@@ -20,6 +20,7 @@ class AbstractAuthentication:
         return {"Authorization": "Bearer " + find_server().locate().token}
 
     def get_token(self, *_scopes: Any) -> str:
+        """The token that requests show. Example: `auth.get_token()`"""
         return self.get_authentication_header()["Authorization"][len("Bearer ") :]
 
 

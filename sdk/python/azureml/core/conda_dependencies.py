@@ -140,9 +140,6 @@ class CondaDependencies:
                 return item[len("python") :].lstrip("=") or None
         return None
 
-    def get_default_number_of_packages(self) -> int:
-        return 1
-
     def serialize_to_string(self) -> str:
         """The text of the conda file. Example: `print(packages.serialize_to_string())`"""
         from lathe.yaml import write_yaml

@@ -126,7 +126,7 @@ class Datastore:
     @staticmethod
     def register_azure_postgre_sql(workspace, datastore_name, server_name, database_name, user_id=None, **more):
         # type: (Any, str, str, str, Any, Any) -> Any
-        """Keep the definition of a database, without its password."""
+        """Keep the definition of a database, without its password. Example: `register_azure_postgre_sql(ws, "d", "server", "db")`"""
         return cloud(
             workspace, datastore_name, "AzurePostgreSql", {"server_name": server_name, "database_name": database_name}
         )
@@ -134,20 +134,20 @@ class Datastore:
     @staticmethod
     def register_azure_my_sql(workspace, datastore_name, server_name, database_name, user_id=None, **more):
         # type: (Any, str, str, str, Any, Any) -> Any
-        """Keep the definition of a database, without its password."""
+        """Keep the definition of a database, without its password. Example: `register_azure_my_sql(ws, "d", "server", "db")`"""
         return cloud(
             workspace, datastore_name, "AzureMySql", {"server_name": server_name, "database_name": database_name}
         )
 
     @staticmethod
     def register_dbfs(workspace: Any, datastore_name: str) -> Any:
-        """Keep the definition of a Databricks file system."""
+        """Keep the definition of a Databricks file system. Example: `Datastore.register_dbfs(ws, "dbfs")`"""
         return cloud(workspace, datastore_name, "DBFS", {})
 
     @staticmethod
     def register_hdfs(workspace, datastore_name, protocol, namenode_address, hdfs_server_certificate=None, **more):
         # type: (Any, str, str, str, Any, Any) -> Any
-        """Keep the definition of a Hadoop file system."""
+        """Keep the definition of a Hadoop file system. Example: `Datastore.register_hdfs(ws, "h", "https", "host:50070")`"""
         return cloud(workspace, datastore_name, "Hdfs", {"protocol": protocol, "namenode_address": namenode_address})
 
 

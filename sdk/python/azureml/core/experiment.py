@@ -85,6 +85,7 @@ class Experiment:
         return "{}/experiments/{}?wsid={}".format(self._workspace.discovery_url, self._name, self._workspace._arm_id)
 
     def get_docs_url(self) -> str:
+        """Where its server is. Example: `exp.get_docs_url()`"""
         return self._workspace.discovery_url
 
     def archive(self) -> None:

@@ -89,15 +89,18 @@ class AbstractAzureStorageDatastore(AbstractDatastore):
 
 
 class AzureBlobDatastore(AbstractAzureStorageDatastore):
-    """What prints `AzureBlob` as its type: the store of every workspace, and registered blob containers."""
+    """What prints `AzureBlob` as its type: the store of every workspace, and registered blob containers.
+
+    Example: `isinstance(ws.get_default_datastore(), AzureBlobDatastore)`
+    """
 
 
 class AzureFileDatastore(AbstractAzureStorageDatastore):
-    """What prints `AzureFile` as its type."""
+    """What prints `AzureFile` as its type. Example: `Datastore.get(ws, "workspacefilestore")`"""
 
 
 class LocalDatastore(AbstractAzureStorageDatastore):
-    """A folder of the site (Datastore.register_local)."""
+    """A folder of the site. Example: `Datastore.register_local(ws, "scans", "/srv/scans").folder`"""
 
     folder = property(lambda self: self._view.get("path"), doc="The folder. Example: `store.folder`")
 

@@ -12,11 +12,30 @@ from azureml.exceptions import UserErrorException
 class DataType:
     """Types of columns. Example: `set_column_types={"day": DataType.to_datetime()}`"""
 
-    to_string = staticmethod(lambda: "string")
-    to_long = staticmethod(lambda: "long")
-    to_bool = staticmethod(lambda *_, **__: "bool")
-    to_float = staticmethod(lambda *_, **__: "float")
-    to_datetime = staticmethod(lambda *_, **__: "datetime")
+    @staticmethod
+    def to_string() -> str:
+        """Text. Example: `DataType.to_string()`"""
+        return "string"
+
+    @staticmethod
+    def to_long() -> str:
+        """Whole numbers. Example: `DataType.to_long()`"""
+        return "long"
+
+    @staticmethod
+    def to_float(*_: Any, **__: Any) -> str:
+        """Numbers. Example: `DataType.to_float()`"""
+        return "float"
+
+    @staticmethod
+    def to_bool(*_: Any, **__: Any) -> str:
+        """True and false. Example: `DataType.to_bool()`"""
+        return "bool"
+
+    @staticmethod
+    def to_datetime(*_: Any, **__: Any) -> str:
+        """Times. Example: `DataType.to_datetime()`"""
+        return "datetime"
 
 
 class FileDatasetFactory:

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class PromoteHeadersBehavior(Enum):
-    """Which files have a line of column names."""
+    """Which files have a line of column names. Example: `header=PromoteHeadersBehavior.NO_HEADERS`"""
 
     NO_HEADERS = 0
     ONLY_FIRST_FILE_HAS_HEADERS = 1

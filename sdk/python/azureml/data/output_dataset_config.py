@@ -44,7 +44,7 @@ class OutputFileDatasetConfig:
         return made
 
     def as_input(self, name: Optional[str] = None) -> Any:
-        """For a later step of a pipeline."""
+        """Comes with pipelines."""
         from azureml._internal.later import not_yet
 
         raise not_yet("pipelines", "OutputFileDatasetConfig.as_input")

@@ -15,4 +15,4 @@ class Estimator(EstimatorBase):
 
 
 class MMLBaseEstimator(EstimatorBase):
-    """The base class under the name that type checks use."""
+    """The base class under another name. Example: `isinstance(est, MMLBaseEstimator)`"""

@@ -24,7 +24,10 @@ class RunDetails:
         self.run = run_instance
 
     def show(self, render_lib: Any = None, widget_settings: Any = None) -> None:
-        """In a notebook, an HTML table that follows the run until its end; elsewhere, lines of text."""
+        """In a notebook, an HTML table that follows the run until its end; elsewhere, lines of text.
+
+        Example: `RunDetails(run).show()`
+        """
         shell = notebook()
         if shell is None:
             print(self.text())
