@@ -20,7 +20,8 @@ TIMEOUT = 60.0  # seconds without a byte
 TROUBLE = (OSError, http.client.HTTPException)
 
 Answer = NamedTuple("Answer", [("status", int), ("headers", Dict[str, str]), ("body", bytes)])
-Query, Headers = Dict[str, Any], Dict[str, str]
+Query = Dict[str, Any]
+Headers = Dict[str, str]
 # Made anew for each try: bytes, or an iterable of bytes.
 MakeBody = Callable[[], Any]
 

@@ -33,7 +33,7 @@ class ShippedJournal:
     def __init__(self, client: Client, address: str, folder: Optional[str] = None) -> None:
         self.client, self.address = client, address
         self._folder = folder or journal_folder()
-        self._journal, self._owner, self._lock = None, 0, None  # type: Optional[Journal], int, Any
+        self._journal, self._owner, self._lock = None, 0, None  # type: Any, int, Any
         self._wake, self._idle = threading.Event(), threading.Event()
         self._problem = None  # type: Optional[Exception]
 

@@ -1,12 +1,16 @@
 """The collections of a workspace: experiments, compute targets, datastores, datasets, models, environments, secrets."""
 
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 from azureml._internal.later import not_yet
 
 
 class WorkspaceItems:
     """A part of Workspace."""
+
+    if TYPE_CHECKING:  # the rest of Workspace
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def experiments(self) -> Dict[str, Any]:

@@ -5,8 +5,8 @@ import uuid
 import warnings
 from typing import Any, Dict, List, Optional
 
-from lathe.snapshot import hash_file
 from lathe.parallel import in_parallel
+from lathe.snapshot import hash_file
 from lathe.tree import TreeEntry, check_links, digest_of, encode_tree
 from lathe.uploads import BlobSource, source_of_file, upload_blobs
 

@@ -172,8 +172,8 @@ class _OfflineRun:
     def __enter__(self) -> "_OfflineRun":
         return self
 
-    def __exit__(self, *_: Any) -> bool:
-        return False
+    def __exit__(self, *_: Any) -> None:
+        pass
 
     def __repr__(self) -> str:
         return "Run(Experiment: None,\nId: {},\nType: {},\nStatus: {})".format(self.id, self.type, self.status)

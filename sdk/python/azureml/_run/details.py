@@ -1,10 +1,12 @@
 """get_details() in the documented shape."""
 
-from typing import Any, Dict, List
 import urllib.parse
+from typing import Any, Dict, List, Mapping
+
+from azureml._run.part import RunPart
 
 
-class RunDetailsPart:
+class RunDetailsPart(RunPart):
     """A part of Run."""
 
     def get_details(self) -> Dict[str, Any]:
@@ -67,7 +69,7 @@ class RunDetailsPart:
         return self
 
     @property
-    def input_datasets(self) -> Dict[str, Any]:
+    def input_datasets(self) -> Mapping[str, Any]:
         """What the run reads: inside it the paths (or, in direct mode, the datasets) by name. Example:
         `run.input_datasets["mnist"]`"""
         from azureml._run.inputs import InputDatasets
@@ -97,7 +99,7 @@ def error_of(error: Dict[str, Any]) -> Dict[str, Any]:
         "code": "UserError" if code == "script-failed" else code,
         "message": error.get("message") or "",
         "details": [],
-    }
+    }  # type: Dict[str, Any]
     if error.get("details"):
         told["details"] = [{"message": error["details"]}]
     return told

@@ -4,16 +4,17 @@ import uuid
 from typing import Any, Dict, Iterator, List, Optional
 
 from azureml._run.listing import list_children
+from azureml._run.part import RunPart
 
 
-class RunFamilyPart:
+class RunFamilyPart(RunPart):
     """A part of Run."""
 
     @property
     def parent(self) -> Any:
         """The run that this one belongs to, or None. Example: `run.parent.id`"""
         found = self._view.get("parent")
-        return type(self).get(self._experiment.workspace, found) if found else None
+        return self._experiment.workspace.get_run(found) if found else None
 
     def get_children(self, recursive=False, tags=None, properties=None, type=None, status=None, _rehydrate_runs=True):
         # type: (bool, Any, Any, Optional[str], Optional[str], bool) -> Iterator[Any]
@@ -34,7 +35,7 @@ class RunFamilyPart:
             raise UserErrorException("create_children wants either count= or tag_key= with tag_values=")
         if tag_key is not None:
             return [self._make_child(None, None, {tag_key: value}, None) for value in tag_values or []]
-        return [self._make_child(None, None, None, None) for _ in range(int(count))]
+        return [self._make_child(None, None, None, None) for _ in range(int(count or 0))]
 
     def _make_child(self, name, run_id, tags, outputs):
         # type: (Optional[str], Optional[str], Optional[Dict[str, Any]], Any) -> Any

@@ -8,12 +8,13 @@ from lathe.errors import NotFound
 from lathe.parallel import in_parallel
 from lathe.uploads import BlobSource, source_of_file, upload_blobs
 
+from azureml._run.part import RunPart
 from azureml.exceptions import UserErrorException
 
 NAMED_AT_ONCE = 5000
 
 
-class RunFilesPart:
+class RunFilesPart(RunPart):
     """A part of Run."""
 
     def get_file_names(self) -> List[str]:

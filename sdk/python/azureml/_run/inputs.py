@@ -1,8 +1,8 @@
 """run.input_datasets: what a run reads, by name."""
 
 import os
-from typing import Any, Iterator
 from collections.abc import Mapping
+from typing import Any, Iterator
 
 
 class InputDatasets(Mapping):

@@ -5,9 +5,10 @@ from typing import Any, Dict, Optional
 from lathe.errors import Conflict
 
 from azureml._run.base import TERMINAL
+from azureml._run.part import RunPart
 
 
-class RunLifecyclePart:
+class RunLifecyclePart(RunPart):
     """A part of Run."""
 
     def complete(self, _set_status: bool = True) -> None:
@@ -62,9 +63,8 @@ class RunLifecyclePart:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, kind: Any, problem: Any, _trace: Any) -> bool:
+    def __exit__(self, kind: Any, problem: Any, _trace: Any) -> None:
         if kind is None:
             self.complete()
         elif not self._is_own_script():
             self.fail("{}: {}".format(kind.__name__, problem))
-        return False

@@ -9,12 +9,13 @@ from typing import Any, Dict, List, Optional
 
 from lathe.metric_values import record_line, wire_value
 
+from azureml._run.part import RunPart
 from azureml.exceptions import UserErrorException
 
 _warned = set()  # type: ignore
 
 
-class RunMetricsPart:
+class RunMetricsPart(RunPart):
     """A part of Run."""
 
     def log(self, name: str, value: Any, description: str = "", step: Optional[int] = None) -> None:

@@ -2,8 +2,10 @@
 
 from typing import Any, Dict, List, Optional
 
+from azureml._run.part import RunPart
 
-class RunModelsPart:
+
+class RunModelsPart(RunPart):
     """A part of Run."""
 
     def register_model(

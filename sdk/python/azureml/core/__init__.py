@@ -5,8 +5,9 @@ Example: `from azureml.core import Workspace, Experiment, Run`
 
 import json  # noqa: F401
 
-import azureml.data  # noqa: F401  (scripts read azureml.data.__version__ after this import alone)
 from lathe.lazy import export as _export
+
+import azureml.data  # noqa: F401  (scripts read azureml.data.__version__ after this import alone)
 
 # The version of the vendor's interface that these modules speak; scripts print and compare it.
 VERSION = "1.60.0"

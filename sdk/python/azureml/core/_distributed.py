@@ -4,8 +4,6 @@ from typing import Any, Dict, Optional
 
 from azureml.core._sections import Section
 
-DEFAULT_SHARED = True
-
 
 class MpiConfiguration(Section):
     """Processes under MPI. Example: `MpiConfiguration(node_count=2)`"""

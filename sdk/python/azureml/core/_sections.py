@@ -5,7 +5,7 @@ silently.
 
 import copy
 import re
-from typing import Any, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.container_registry import ContainerRegistry
@@ -15,6 +15,10 @@ class Section:
     """Fields with defaults. Subclasses list them in `_fields`."""
 
     _fields = {}  # type: Dict[str, Any]
+
+    if TYPE_CHECKING:  # the fields, as checkers see them
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, **given: Any) -> None:
         for name, default in self._fields.items():

@@ -4,8 +4,11 @@ import os
 from typing import Any, Dict, List, Optional
 
 from azureml.core._distributed import (  # noqa: F401
-    DEFAULT_SHARED, MpiConfiguration, ParallelTaskConfiguration, PyTorchConfiguration, TensorflowConfiguration,
-)  # fmt: skip
+    MpiConfiguration,
+    ParallelTaskConfiguration,
+    PyTorchConfiguration,
+    TensorflowConfiguration,
+)
 from azureml.core._sections import Section
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.container_registry import ContainerRegistry  # noqa: F401

@@ -30,7 +30,7 @@ class Workspace(WorkspaceItems):
         self, subscription_id, resource_group, workspace_name, auth=None, _location=None, _disable_service_check=False,
         _workspace_id=None, sku="basic", tags=None, _cloud="AzureCloud", _lathe=None,
     ):  # fmt: skip
-        # type: (str, str, str, Any, Any, bool, Any, str, Any, str, Optional[Dict[str, Any]]) -> None
+        # type: (Optional[str], Optional[str], str, Any, Any, bool, Any, str, Any, str, Optional[Dict[str, Any]]) -> None
         self._lathe = _lathe or {}
         self._auth = auth
         self._api = Api(find_server(self._lathe))

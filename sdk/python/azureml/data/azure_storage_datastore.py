@@ -51,7 +51,13 @@ class AbstractAzureStorageDatastore(AbstractDatastore):
         by_digest = {}  # type: Dict[str, List[str]]
         for file, blob in zip(files, blobs):
             by_digest.setdefault(blob.digest, []).append(file)
-        upload_blobs(self.workspace._api, blobs, lambda blob: [progress.one(file) for file in by_digest[blob.digest]])
+
+        def arrived(blob):
+            # type: (Any) -> None
+            for file in by_digest[blob.digest]:
+                progress.one(file)
+
+        upload_blobs(self.workspace._api, blobs, arrived)
         named = [{"path": target, "digest": b.digest, "size": b.size} for target, b in zip(targets, blobs)]
         written = self._name_files(named, overwrite, progress)
         progress.end(written)

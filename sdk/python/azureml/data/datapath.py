@@ -51,7 +51,7 @@ class DataPath:
         workspace, api = self._run.experiment.workspace, self._run._api
         store = Datastore.get(workspace, "workspaceartifactstore")
         base = "ExperimentRun/dcid.{}".format(self._run.id)
-        files = api.items(self._run._path("files"), prefix=self.path_on_datastore + "/", limit=500)
+        files = api.items(self._run._path("files"), prefix="{}/".format(self.path_on_datastore), limit=500)
         named = [{"path": "{}/{}".format(base, file["path"]), "digest": file["digest"], "size": file["size"]}
                  for file in files if file.get("digest")]  # fmt: skip
         for at in range(0, len(named), 5000):

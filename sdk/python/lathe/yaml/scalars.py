@@ -1,7 +1,7 @@
 """Scalars of YAML 1.1, as PyYAML's safe loader understands them: what a plain word means, and how quotes are undone."""
 
 import re
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 OTHER_INTEGER = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+)")
@@ -51,7 +51,7 @@ def read_quoted(text: str, at: int) -> Tuple[str, int]:
     """The string whose opening quote is at `at`, and the index after its closing quote."""
     if text[at] == "'":
         return read_single(text, at + 1)
-    out = []
+    out = []  # type: List[str]
     at += 1
     while at < len(text):
         char = text[at]

@@ -6,12 +6,12 @@ import sys
 import threading
 
 import pytest
+from harness.server import Server
 
 from azureml.core import Dataset, Datastore, Workspace
 from azureml.data import DataPath, DataReference, OutputFileDatasetConfig
 from azureml.data.datapath import DataPathComputeBinding
 from azureml.exceptions import AzureMLException, UserErrorException
-from harness.server import Server
 
 
 @pytest.fixture

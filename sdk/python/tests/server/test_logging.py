@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
 from harness.wait import wait_for
 
 

@@ -8,10 +8,10 @@ import threading
 import zipfile
 
 import pytest
+from harness.wait import wait_for
 
 from azureml.core import Environment, Experiment, Run, ScriptRunConfig
 from azureml.exceptions import ActivityFailedException, SnapshotException, UserErrorException
-from harness.wait import wait_for
 
 
 def test_output_is_streamed_between_head_and_summary(run_script, capsys):

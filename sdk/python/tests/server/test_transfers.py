@@ -5,9 +5,8 @@ import io
 import os
 import threading
 
-import pytest
-
 import lathe.uploads
+import pytest
 from harness.wait import wait_for
 
 

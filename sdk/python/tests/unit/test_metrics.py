@@ -6,9 +6,10 @@ import os
 import tempfile
 import unittest
 
-from azureml._run.metric_shapes import shapes
 from lathe.journal import Journal
 from lathe.metric_values import python_value, record_line, wire_value
+
+from azureml._run.metric_shapes import shapes
 
 
 class NumpyLike:

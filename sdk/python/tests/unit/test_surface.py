@@ -98,8 +98,9 @@ class Surface(unittest.TestCase):
         self.assertEqual(PrimaryMetricGoal.MAXIMIZE.value, "MAXIMIZE")
 
     def test_every_module_says_what_it_is(self):
-        import azureml
         import lathe
+
+        import azureml
 
         for package in (azureml, lathe):
             for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

@@ -5,7 +5,8 @@ Example: `from azureml.train.hyperdrive import choice`
 
 from enum import Enum
 
-from azureml._internal.later import later_class as _class, later_function as _function
+from azureml._internal.later import later_class as _class
+from azureml._internal.later import later_function as _function
 
 FEATURE = "HyperDrive"
 

@@ -1,5 +1,14 @@
 """Another place from which scripts import these names."""
 
 from azureml.train.hyperdrive import (  # noqa: F401
-    choice, lognormal, loguniform, normal, qlognormal, qloguniform, qnormal, quniform, randint, uniform,
-)  # fmt: skip
+    choice,
+    lognormal,
+    loguniform,
+    normal,
+    qlognormal,
+    qloguniform,
+    qnormal,
+    quniform,
+    randint,
+    uniform,
+)

@@ -1,5 +1,8 @@
 """Another place from which scripts import these names."""
 
 from azureml.train.hyperdrive import (  # noqa: F401
-    BanditPolicy, MedianStoppingPolicy, NoTerminationPolicy, TruncationSelectionPolicy,
-)  # fmt: skip
+    BanditPolicy,
+    MedianStoppingPolicy,
+    NoTerminationPolicy,
+    TruncationSelectionPolicy,
+)

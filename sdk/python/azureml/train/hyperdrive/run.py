@@ -1,5 +1,6 @@
 """Another place from which scripts import these names."""
 
 from azureml.train.hyperdrive import (  # noqa: F401
-    HyperDriveRun, PrimaryMetricGoal,
-)  # fmt: skip
+    HyperDriveRun,
+    PrimaryMetricGoal,
+)

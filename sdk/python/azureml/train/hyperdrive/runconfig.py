@@ -1,5 +1,7 @@
 """Another place from which scripts import these names."""
 
 from azureml.train.hyperdrive import (  # noqa: F401
-    HyperDriveConfig, HyperDriveRunConfig, PrimaryMetricGoal,
-)  # fmt: skip
+    HyperDriveConfig,
+    HyperDriveRunConfig,
+    PrimaryMetricGoal,
+)
