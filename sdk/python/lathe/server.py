@@ -12,6 +12,7 @@ from typing import Any, Dict, NamedTuple, Optional
 from lathe.errors import LatheError, Unavailable
 
 TOKEN = re.compile(r"lathe_[A-Za-z0-9_-]{43}")
+LONGEST_SOCKET = 107  # bytes; the kernel's limit
 POINTING = "start one on this machine: lathe up. Another one is named by LATHE_SERVER=URL and LATHE_TOKEN_FILE=FILE"
 
 Place = NamedTuple("Place", [("address", str), ("token", str)])
@@ -80,7 +81,7 @@ def address_in(state: str) -> str:
     """The Unix socket of the server of a state folder where it can be used, else its URL."""
     found = read_server_file(state)
     socket_path = found.get("socket") or ""
-    if socket_path and os.access(socket_path, os.W_OK):
+    if 0 < len(os.fsencode(socket_path)) <= LONGEST_SOCKET and os.access(socket_path, os.W_OK):
         return "unix://" + socket_path
     return str(found.get("url") or "")
 

@@ -1,5 +1,7 @@
 """Compute targets under the vendor's names."""
 
+import threading
+
 import pytest
 
 from azureml.core.compute import AmlCompute, ComputeTarget
@@ -42,6 +44,20 @@ def test_nodes_come_with_a_run(ws, exp, config):
     assert run.wait_for_completion()["target"] == "scaling"
     assert len(target.list_nodes()) == 1
     assert target.get_status().current_node_count == 1
+
+
+def test_a_run_that_waits_for_nodes_says_so(ws, exp, config, surroundings, capsys):
+    target = ComputeTarget.create(ws, "one-node", AmlCompute.provisioning_configuration("machine", max_nodes=1))
+    gate = surroundings / "gate"
+    text = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(.05)"
+    first = exp.submit(config(text, compute_target=target))
+    second = exp.submit(config(text, compute_target=target))
+    opened = threading.Timer(1.0, lambda: gate.write_text(""))
+    opened.start()
+    second.wait_for_completion(show_output=True)
+    printed = capsys.readouterr().out
+    assert "\nScaling: " in printed and printed.index("Scaling: ") < printed.index("Streaming ")
+    first.wait_for_completion()
 
 
 def test_what_cannot_be_is_refused(ws):

@@ -45,6 +45,16 @@ class Finding(unittest.TestCase):
         with self.assertRaisesRegex(Unavailable, "lathe up"):
             server.locate()
 
+    def test_a_socket_is_preferred_where_it_can_be_used(self):
+        server = self.find(LATHE_STATE=self.state)
+        near, far = os.path.join(self.state, "s"), os.path.join(self.state, "s" * 120)
+        for path in (near, far):
+            open(path, "w").close()
+        self.write_server(url="http://127.0.0.1:1", socket=near)
+        self.assertEqual(server.locate().address, "unix://" + near)
+        self.write_server(url="http://127.0.0.1:1", socket=far)
+        self.assertEqual(server.locate().address, "http://127.0.0.1:1")
+
     def test_variables_win_over_a_config_file(self):
         config = {"server": "https://a:1", "token_file": "/x/token"}
         self.assertEqual(self.find(config).address, "https://a:1")
