@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from harness.wait import wait_for
 
 from azureml.core.compute import AmlCompute, ComputeTarget
 from azureml.core.compute_target import ComputeTargetException
@@ -52,12 +53,17 @@ def test_a_run_that_waits_for_nodes_says_so(ws, exp, config, surroundings, capsy
     text = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(.05)"
     first = exp.submit(config(text, compute_target=target))
     second = exp.submit(config(text, compute_target=target))
-    opened = threading.Timer(1.0, lambda: gate.write_text(""))
-    opened.start()
-    second.wait_for_completion(show_output=True)
-    printed = capsys.readouterr().out
-    assert "\nScaling: " in printed and printed.index("Scaling: ") < printed.index("Streaming ")
-    first.wait_for_completion()
+    waiting = threading.Thread(target=lambda: second.wait_for_completion(show_output=True))
+    waiting.start()
+    printed = []
+    wait_for(
+        lambda: printed.append(capsys.readouterr().out) or "\nScaling: " in "".join(printed), 30, "the word about nodes"
+    )
+    assert "Streaming " not in "".join(printed)
+    gate.write_text("")
+    waiting.join(60)
+    assert "Streaming " in capsys.readouterr().out
+    assert first.wait_for_completion()["status"] == second.get_status() == "Completed"
 
 
 def test_what_cannot_be_is_refused(ws):
