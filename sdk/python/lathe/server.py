@@ -34,6 +34,10 @@ class Server:
         check_private(address)
         return Place(address, self.token or read_token(self.token_file or os.path.join(self.state, "token")))
 
+    def identity(self) -> str:
+        """What stays the same when the server restarts on another port."""
+        return self.address or os.path.abspath(self.state)
+
     def url(self) -> str:
         """An address for people: the TCP one where there is one."""
         if self.address:

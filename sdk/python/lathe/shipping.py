@@ -6,6 +6,7 @@ its owner.
 import fcntl
 import json
 import os
+import tempfile
 import threading
 import time
 from typing import Any, Optional
@@ -19,9 +20,16 @@ WAIT = 0.2  # seconds in which records gather before they are sent
 
 
 def journal_folder() -> str:
-    """Where journals of this user wait."""
+    """Where journals of this user wait: in the state folder, or, where there is no home, among temporary files."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(base, "lathe-sdk", "journals")
+    folder = os.path.join(base, "lathe-sdk", "journals")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return os.path.join(tempfile.gettempdir(), "lathe-sdk-{}".format(os.geteuid()), "journals")
 
 
 class ShippedJournal:
@@ -57,6 +65,8 @@ class ShippedJournal:
 
     def _begin(self) -> None:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        if os.stat(self._folder).st_uid != os.geteuid():
+            raise OSError("{} belongs to another user".format(self._folder))
         self._journal = Journal(self._folder)
         self._journal._open()
         self._owner = os.getpid()
@@ -64,7 +74,7 @@ class ShippedJournal:
         # The head says for whom the journal is; the lock on it says that its owner lives.
         self._lock = open(self._journal.path() + ".head", "w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        json.dump({"address": self.address, "server": self.client.server.url()}, self._lock)
+        json.dump({"address": self.address, "server": self.client.server.identity()}, self._lock)
         self._lock.flush()
         threading.Thread(target=self._ship, name="lathe-metrics", daemon=True).start()
         import atexit
@@ -72,7 +82,8 @@ class ShippedJournal:
         atexit.register(self._finish, os.getpid())
 
     def _ship(self) -> None:
-        adopt_left_journals(self.client, self._folder)
+        if not self.client.server.token:  # a run's own token speaks for that run alone
+            adopt_left_journals(self.client, self._folder)
         source, path, offset = self._journal.source, self._journal.path(), 0
         while True:
             self._wake.wait()
@@ -126,7 +137,7 @@ def adopt_left_journals(client: Client, folder: str) -> int:
             with open(os.path.join(folder, name), "r+") as head:
                 fcntl.flock(head, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 told = json.load(head)
-                if told.get("server") != client.server.url():
+                if told.get("server") != client.server.identity():
                     continue
                 path = os.path.join(folder, name[: -len(".head")])
                 try:

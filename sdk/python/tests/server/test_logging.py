@@ -181,3 +181,14 @@ def test_a_table_of_metrics_wants_columns(exp):
         run.log_table("t", [1, 2])
     with pytest.raises(UserErrorException):
         run.log_image("i")
+
+
+def test_without_a_home_journals_wait_among_temporary_files(exp, surroundings, monkeypatch):
+    (surroundings / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(surroundings / "file" / "below"))
+    monkeypatch.setenv("TMPDIR", str(surroundings))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with exp.start_logging(snapshot_directory=None) as run:
+        run.log("n", 1)
+    assert run.get_metrics() == {"n": 1}
+    assert any(name.startswith("lathe-sdk-") for name in os.listdir(surroundings))

@@ -224,3 +224,37 @@ def test_environment_of_a_run(exp, config):
     found = run.get_environment()
     assert found.name == "my-packages" and "colorama==0.4.4" in found.python.conda_dependencies.serialize_to_string()
     assert run.get_details()["runDefinition"]["environment"]["name"] == "my-packages"
+
+
+def test_submitting_while_the_server_is_away_makes_one_run(site, exp, config):
+    made = config("print('once')")
+    site.kill()
+    result = {}
+    submitting = threading.Thread(target=lambda: result.update(run=exp.submit(made, tags={"away": "yes"})))
+    submitting.start()
+    site.start()
+    submitting.join(60)
+    assert result["run"].wait_for_completion()["status"] == "Completed"
+    assert [run.id for run in exp.get_runs(tags={"away": "yes"})] == [result["run"].id]
+
+
+def test_a_lost_answer_to_a_submit_makes_no_second_run(exp, config, monkeypatch):
+    """The first answer is thrown away after the server has acted, as a broken connection would."""
+    from azureml._internal.api import Api
+
+    sent, begin = [], Api._begin
+
+    def lossy(self, method, path, *more):
+        response = begin(self, method, path, *more)
+        if method == "POST" and path.endswith("/runs"):
+            sent.append(path)
+            if len(sent) == 1:
+                response.read()
+                raise ConnectionResetError("the answer was lost")
+        return response
+
+    monkeypatch.setattr(Api, "_begin", lossy)
+    run = exp.submit(config("print('once')"), tags={"lost": "answer"})
+    assert len(sent) == 2
+    assert [found.id for found in exp.get_runs(tags={"lost": "answer"})] == [run.id]
+    run.wait_for_completion()
