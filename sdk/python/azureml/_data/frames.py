@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from typing import Any, Dict, List
 
+from azureml._data.time_series import rows_in_time
 from azureml.exceptions import UserErrorException
 
 
@@ -84,6 +85,10 @@ def apply_step(frame: Any, step: Dict[str, Any]) -> Any:
         return frame[told]
     if name == "drop_columns":
         return frame.drop(columns=told)
+    if name == "timestamp":
+        return frame
+    if name == "time":
+        return rows_in_time(need("pandas"), frame, told)
     if name == "sample":
         chance = random.Random(told["seed"])
         return chosen(frame, [chance.random() < told["probability"] for _ in range(len(frame))])

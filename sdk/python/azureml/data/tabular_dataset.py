@@ -2,10 +2,11 @@
 
 from typing import Any, List, Union
 
+from azureml._data.time_series import TimeSeriesPart
 from azureml.data.abstract_dataset import AbstractDataset
 
 
-class TabularDataset(AbstractDataset):
+class TabularDataset(TimeSeriesPart, AbstractDataset):
     """Rows.
 
     Example:

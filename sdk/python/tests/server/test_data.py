@@ -251,6 +251,23 @@ def test_tables_say_what_they_need_or_read(store, folder):
     assert len(first.to_pandas_dataframe()) + len(second.to_pandas_dataframe()) == 4
 
 
+@pytest.mark.skipif("not pandas_is_there()", reason="needs pandas")
+def test_rows_by_their_time(store, surroundings):
+    from datetime import datetime
+
+    (surroundings / "t").mkdir()
+    (surroundings / "t" / "days.csv").write_text("day,n\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n")
+    store.upload("t", "days", show_progress=False, overwrite=True)
+    table = Dataset.Tabular.from_delimited_files((store, "days/*.csv"))
+    with pytest.raises(UserErrorException, match="with_timestamp_columns"):
+        table.time_after(datetime(2020, 1, 2))
+    table = table.with_timestamp_columns("day")
+    assert list(table.time_after(datetime(2020, 1, 2)).to_pandas_dataframe()["n"]) == [2, 3]
+    assert list(table.time_before(datetime(2020, 1, 2), include_boundary=False).to_pandas_dataframe()["n"]) == [1]
+    assert list(table.time_between(datetime(2020, 1, 2), datetime(2020, 1, 2)).to_pandas_dataframe()["n"]) == [2]
+    assert table.timestamp_columns == ("day", None)
+
+
 def pandas_is_there():
     import importlib.util
 
