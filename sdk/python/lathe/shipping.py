@@ -17,6 +17,7 @@ from lathe.journal import Journal
 
 PIECE = 1 << 20
 WAIT = 0.2  # seconds in which records gather before they are sent
+LAST_WAIT = 10.0  # seconds that the end of a process waits; what is left then goes with the next one
 
 
 def journal_folder() -> str:
@@ -101,7 +102,7 @@ class ShippedJournal:
         """At the end of the process: wait for the last records, and remove a journal that was delivered."""
         if owner != os.getpid():
             return
-        if self.flush(30.0):
+        if self.flush(LAST_WAIT):
             remove(self._journal.path())
 
 

@@ -25,7 +25,10 @@ class RunLifecyclePart(RunPart):
 
     def fail(self, error_details=None, error_code=None, _set_status=True):
         # type: (Any, Optional[str], bool) -> None
-        """End it as failed; a script's run is canceled on its way there. Example: `run.fail("the data is wrong")`"""
+        """End it as failed. A script that calls it on its own run is ended by it; a submitted run of another script is canceled.
+
+        Example: `run.fail("the data is wrong")`
+        """
         self._deliver()
         if self._is_own_script():
             raise SystemExit("run.fail: {}".format(error_details or "the script gave up"))

@@ -78,6 +78,14 @@ def test_a_script_makes_children_and_uploads_itself(run_script):
     assert "sdk-tests sdk-tests True" in log and "after complete" in log
 
 
+def test_a_script_that_fails_itself_is_failed(run_script):
+    text = "from azureml.core import Run\nRun.get_context().fail('the data is wrong')\nprint('not reached')"
+    run = run_script(text, raise_on_error=False)
+    assert run.get_status() == "Failed"
+    log = run._read_text("azureml-logs/70_driver_log.txt")
+    assert "the data is wrong" in log and "not reached" not in log
+
+
 def test_outside_of_a_run_the_context_is_offline(monkeypatch, capsys):
     from azureml.core.run import _OfflineRun
 
