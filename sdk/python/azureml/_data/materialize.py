@@ -3,7 +3,7 @@
 import json
 from typing import Any, Dict
 
-from lathe.errors import LatheError, error_of_answer
+from lathe.errors import Unavailable, error_of_answer
 
 HOUR = 3600.0
 
@@ -23,6 +23,6 @@ def materialize(workspace: Any, dataset_id: str) -> Dict[str, Any]:
                     raise error_of_answer(422, json.dumps(told["error"]).encode("utf-8"), "fetching the dataset")
                 if "tree" in told:
                     return dict(told)
-        raise LatheError("the server's answer ended early", "unavailable", "try again")
+        raise Unavailable("the server's answer ended early", "unavailable", "try again")
 
     return dict(api.retry(attempt))

@@ -1,5 +1,6 @@
 """The client with the vendor's exceptions: a script that catches AzureMLException catches everything the server says."""
 
+import contextlib
 from typing import Any
 
 from lathe.client import Client
@@ -62,5 +63,13 @@ class Api(Client):
     def retry(self, exchange: Any, patience: Any = None) -> Any:
         try:
             return super(Api, self).retry(exchange, patience)
+        except LatheError as problem:
+            raise translated(problem) from problem.__cause__
+
+    @contextlib.contextmanager
+    def stream(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with super(Api, self).stream(*args, **kwargs) as response:
+                yield response
         except LatheError as problem:
             raise translated(problem) from problem.__cause__

@@ -16,6 +16,7 @@ from azureml.core.script_run import ScriptRun
 from azureml.exceptions import UserErrorException
 
 RUN_TYPE = "azureml.scriptrun"
+LONGEST_PREFIX = 230  # ids of runs and names of environments have a limit of about 256
 CURATED = ("azureml", "microsoft")
 
 
@@ -25,7 +26,7 @@ def submit_script(experiment: Any, config: Any, tags: Optional[Dict[str, Any]], 
     check(config)
     resolved = Resolved(workspace)
     body = {
-        "id": "{}_{}_{}".format(experiment.name, int(time.time()), secrets.token_hex(4)),
+        "id": "{}_{}_{}".format(experiment.name[:LONGEST_PREFIX], int(time.time()), secrets.token_hex(4)),
         "experiment": experiment.name,
         "compute": config.run_config.target,
         "run_type": RUN_TYPE,
@@ -79,7 +80,7 @@ def properties_of(config: Any) -> Dict[str, str]:
 def environment_of(config: Any, experiment: Any) -> Dict[str, Any]:
     """The interpreter, the variables, and the name under which the environment is kept."""
     env = config.run_config.environment
-    name = env.name or "Experiment {} Environment".format(experiment.name)
+    name = env.name or "Experiment {} Environment".format(experiment.name[:LONGEST_PREFIX])
     told = {"name": name, "interpreter": interpreter_of(env, config.run_config.target)}  # type: Dict[str, Any]
     told["variables"] = {str(key): str(value) for key, value in (env.environment_variables or {}).items()}
     told["version"] = register(experiment.workspace, env, name)

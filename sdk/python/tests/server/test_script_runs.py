@@ -258,3 +258,24 @@ def test_a_lost_answer_to_a_submit_makes_no_second_run(exp, config, monkeypatch)
     assert len(sent) == 2
     assert [found.id for found in exp.get_runs(tags={"lost": "answer"})] == [run.id]
     run.wait_for_completion()
+
+
+def test_errors_are_of_the_known_classes_whatever_the_way(ws, exp):
+    from azureml.exceptions import AzureMLException, ServiceException
+
+    with pytest.raises(ServiceException, match="no-such-run") as raised:
+        Run(exp, "no-such-run")
+    assert raised.value.status_code == 404
+    with pytest.raises(AzureMLException):
+        with ws._api.stream("GET", ws._path("runs", "no-such-run", "logs")):
+            pass
+    with pytest.raises(UserErrorException):
+        ws._api.post(ws._path("runs"), {"id": "x"})
+
+
+def test_the_longest_name_of_an_experiment(ws, config):
+    run = Experiment(ws, "e" * 255).submit(config("print(1)"))
+    assert len(run.id) <= 256
+    run.wait_for_completion()
+    with pytest.raises(UserErrorException, match="name of an experiment"):
+        Experiment(ws, "e" * 256)
