@@ -1,6 +1,7 @@
 #include "db/artifacts.h"
 
 #include "db/cursor.h"
+#include "db/prefix.h"
 
 namespace lathe::db::artifacts {
 
@@ -15,15 +16,6 @@ Artifact read(const Statement& row) {
           .executable = row.integer(3) != 0,
           .attempt = static_cast<int>(row.integer(4)),
           .updated = row.time(5)};
-}
-
-// The least text greater than all that begin with `prefix`; nothing when there is none.
-std::optional<std::string> end_of_prefix(std::string_view prefix) {
-  std::string end(prefix);
-  while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) end.pop_back();
-  if (end.empty()) return std::nullopt;
-  end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
-  return end;
 }
 
 }  // namespace
@@ -69,6 +61,10 @@ void visit_references(Connection& connection, const std::function<void(const bas
   visit_all("SELECT digest FROM artifacts", false);
   visit_all("SELECT digest FROM log_segments", false);
   visit_all("SELECT DISTINCT snapshot FROM runs INDEXED BY runs_by_snapshot WHERE snapshot IS NOT NULL", true);
+  visit_all("SELECT digest FROM datastore_files", false);
+  visit_all("SELECT digest FROM url_cache", false);
+  visit_all("SELECT tree FROM datasets WHERE tree IS NOT NULL", true);
+  visit_all("SELECT tree FROM models", true);
 }
 
 }  // namespace lathe::db::artifacts

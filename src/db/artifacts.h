@@ -29,8 +29,8 @@ std::optional<Artifact> find(Connection& connection, std::int64_t run, std::stri
 Page<Artifact> list(Connection& connection, std::int64_t run, std::string_view prefix, int limit,
                     std::string_view cursor = {});
 
-// Every digest that a row names: artifacts, log segments, and snapshots of runs, which are trees (what they hold is for
-// the collector to follow). A digest may come more than once.
+// Every digest that a row names: artifacts, log segments, files of datastores and of URLs; and, as trees (what they
+// hold is for the collector to follow), snapshots of runs, models and datasets. A digest may come more than once.
 void visit_references(Connection& connection, const std::function<void(const base::Digest&, bool is_tree)>& visit);
 
 }  // namespace lathe::db::artifacts
