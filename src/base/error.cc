@@ -32,6 +32,7 @@ constexpr std::array kCodes{
     CodeRow{Code::cancelled, "cancelled", 499, 130},
     CodeRow{Code::corrupt, "corrupt", 422, 9},
     CodeRow{Code::unsupported, "unsupported", 501, 3},
+    CodeRow{Code::upstream, "upstream", 502, 7},
     CodeRow{Code::io, "io", 500, 1},
     CodeRow{Code::internal, "internal", 500, 1},
 };

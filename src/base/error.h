@@ -29,6 +29,7 @@ enum class Code {
   cancelled,
   corrupt,      // bytes on disk or on the wire do not match their digest or format
   unsupported,  // known, but not offered here
+  upstream,     // a server that we asked for the caller did not give what it should have
   io,           // the operating system said no
   internal,     // a bug of ours
 };

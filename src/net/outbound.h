@@ -1,0 +1,40 @@
+// Where the server may go by itself: the proxy that the environment names, and which addresses are only reached when
+// the site says so. Pure functions.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "net/web_url.h"
+
+namespace lathe::net {
+
+// As curl reads them: http_proxy in lower case only (a CGI server's clients can set HTTP_PROXY), the others in either.
+struct ProxySettings {
+  std::string http, https, none;
+  static ProxySettings from_environment();
+};
+
+// The proxy for this URL; empty: go there directly.
+std::string proxy_for(const ProxySettings& settings, const WebUrl& url);
+
+// "10.0.0.0/8", "::1"
+class AddressRange {
+ public:
+  static base::Result<AddressRange> parse(std::string_view text);
+  bool contains(const sockaddr& address) const;
+
+ private:
+  std::string bytes_;  // 4 or 16
+  int bits_ = 0;
+};
+
+// Loopback, private, link-local, metadata, multicast and other addresses that are no public host.
+bool is_private_address(const sockaddr& address);
+
+}  // namespace lathe::net
