@@ -78,6 +78,24 @@ Result<void> check_secret_name(std::string_view name) { return check_name({"secr
 
 Result<void> check_metric_source(std::string_view source) { return check_name({"source", 64, "_.-", ""}, source); }
 
+Result<void> check_datastore_name(std::string_view name) { return check_name({"datastore", 255, "_-", ""}, name); }
+
+Result<void> check_registry_name(std::string_view field, std::string_view name) {
+  LATHE_TRY_VOID(check_name({field, 255, "_.- ", ""}, name));
+  if (name.back() == ' ') return refuse(field, name, "ends with a blank", "leave it out");
+  if (name == "by-id") return refuse(field, name, "is a word of the API", "choose another name");
+  return {};
+}
+
+Result<void> check_description(std::string_view text) {
+  if (text.size() > kMaxDescriptionBytes) return refuse_size("description", "bytes", text.size(), kMaxDescriptionBytes);
+  std::string flat(text);
+  for (char& c : flat)
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  if (is_clean_text(flat)) return {};
+  return refuse("description", text, "is not plain text", "use UTF-8 text without control characters");
+}
+
 Result<void> check_variable_name(std::string_view name) {
   constexpr std::string_view kField = "environment.variables";
   std::string hint = "use letters, digits and _, not beginning with a digit, at most 255 characters";

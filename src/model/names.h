@@ -18,6 +18,7 @@ inline constexpr std::size_t kMaxTagKeyBytes = 255;
 inline constexpr std::size_t kMaxTagValueBytes = 1000;
 inline constexpr std::size_t kMaxDisplayNameBytes = 255;
 inline constexpr std::size_t kMaxPathBytes = 1024;
+inline constexpr std::size_t kMaxDescriptionBytes = 10'000;
 inline constexpr std::size_t kMaxArguments = 4096;
 inline constexpr std::size_t kMaxArgumentBytes = 128 * 1024 - 1;  // MAX_ARG_STRLEN of Linux, with its NUL
 inline constexpr std::size_t kMaxCommandBytes = 1024 * 1024;
@@ -34,6 +35,11 @@ base::Result<void> check_run_id(std::string_view id);
 base::Result<void> check_experiment_name(std::string_view name);
 base::Result<void> check_workspace_name(std::string_view name);
 base::Result<void> check_compute_name(std::string_view name);
+base::Result<void> check_datastore_name(std::string_view name);
+// Of datasets, models and environments; `field` says which.
+base::Result<void> check_registry_name(std::string_view field, std::string_view name);
+// Text that people write: UTF-8; line breaks and tabs, but no other control character.
+base::Result<void> check_description(std::string_view text);
 base::Result<void> check_variable_name(std::string_view name);
 // One tag or property; `field` is "tags" or "properties".
 base::Result<void> check_tag(std::string_view field, std::string_view key, std::string_view value);

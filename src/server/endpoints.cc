@@ -5,6 +5,7 @@ namespace lathe::server {
 void add_all_routes(net::Router& router, Services& services) {
   add_workspace_routes(router, services);
   add_compute_routes(router, services);
+  add_datastore_routes(router, services);
   add_run_routes(router, services);
   add_client_run_routes(router, services);
   add_run_file_routes(router, services);

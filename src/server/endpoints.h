@@ -44,6 +44,8 @@ model::ComputeTarget local_target(const std::string& workspace, base::UtcTime cr
 
 void add_workspace_routes(net::Router& router, Services& services);
 void add_compute_routes(net::Router& router, Services& services);
+void add_datastore_routes(net::Router& router, Services& services);
+void add_datastore_file_routes(net::Router& router, Services& services);
 void add_run_routes(net::Router& router, Services& services);
 void add_client_run_routes(net::Router& router, Services& services);
 void add_run_file_routes(net::Router& router, Services& services);

@@ -123,6 +123,26 @@ void read_local(SiteConfig& config, const YAML::Node& node) {
       });
 }
 
+std::vector<std::filesystem::path> read_roots(const YAML::Node& node) {
+  std::vector<std::filesystem::path> roots;
+  for (const auto& text : read_strings("datastores.roots", node)) {
+    std::filesystem::path root = std::filesystem::path(text).lexically_normal();
+    if (!root.is_absolute()) refuse("datastores.roots", node, "a list of absolute folders");
+    roots.push_back(root.has_filename() ? root : root.parent_path());
+  }
+  return roots;
+}
+
+std::vector<net::AddressRange> read_ranges(const YAML::Node& node) {
+  std::vector<net::AddressRange> ranges;
+  for (const auto& text : read_strings("fetch.private", node)) {
+    auto range = net::AddressRange::parse(text);
+    if (!range) refuse("fetch.private", node, "a list of addresses like 10.0.0.0/8");
+    ranges.push_back(*range);
+  }
+  return ranges;
+}
+
 SiteConfig read_config(const YAML::Node& root) {
   SiteConfig config;
   read_map(
@@ -153,6 +173,14 @@ SiteConfig read_config(const YAML::Node& root) {
                                       config.blob_lease = std::chrono::seconds(static_cast<std::int64_t>(
                                           read_number("store.lease_hours", h, 1, 1e6) * 3600));
                                     }}});
+           }},
+          {"datastores",
+           [&](auto& n) {
+             read_map("datastores", n, {{"roots", [&](auto& r) { config.datastore_roots = read_roots(r); }}});
+           }},
+          {"fetch",
+           [&](auto& n) {
+             read_map("fetch", n, {{"private", [&](auto& p) { config.private_addresses = read_ranges(p); }}});
            }},
           {"logs",
            [&](auto& n) {

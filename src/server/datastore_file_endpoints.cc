@@ -1,0 +1,207 @@
+// The files of a datastore: list, name blobs as files, remove, read.
+#include "db/cursor.h"
+#include "db/workspaces.h"
+#include "model/names.h"
+#include "server/datastores.h"
+#include "server/endpoints.h"
+#include "server/http_tools.h"
+#include "server/registry_tools.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using db::datastores::Datastore;
+using net::Permission;
+using net::Request;
+using net::Response;
+using rt::Task;
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kMaxFilesAtOnce = 10'000;
+
+Task<Datastore> load(Services& services, const Request& request) {
+  co_return co_await services.core.database.read([&](db::Connection& connection) {
+    db::workspaces::get(connection, request.params.at("workspace"));
+    return get_datastore(connection, request.params.at("workspace"), request.params.at("datastore"));
+  });
+}
+
+std::string checked_prefix(const Request& request) {
+  auto prefix = request.query_value("prefix").value_or("");
+  if (prefix.size() > model::kMaxPathBytes)
+    throw Error(Code::invalid, "prefix is longer than any path").field("prefix");
+  return prefix;
+}
+
+json::object show(const StoredFile& file) {
+  json::value digest;
+  if (file.digest) digest = file.digest->hex();
+  return {{"path", file.path},
+          {"size", file.size},
+          {"digest", std::move(digest)},
+          {"modified", base::format_utc(file.modified)}};
+}
+
+Task<Response> list_files(Services& services, Request& request) {
+  allow_query(request, {"prefix", "limit", "cursor"});
+  int limit = page_limit(request);
+  auto prefix = checked_prefix(request), cursor = page_cursor(request);
+  auto datastore = co_await load(services, request);
+  const auto scope = fmt::format("datastore files\n{}\n{}\n{}", datastore.workspace, datastore.name, prefix);
+  auto after = cursor.empty() ? std::string() : db::read_cursor(scope, cursor);
+  auto files = co_await files_after(services.core, datastore, prefix, after, limit + 1);
+  auto page =
+      db::make_page(std::move(files), limit, [&](const StoredFile& last) { return db::make_cursor(scope, last.path); });
+  json::array items;
+  for (const auto& file : page.items) items.push_back(show(file));
+  co_return list_response(std::move(items), page.next);
+}
+
+struct Upload {
+  std::vector<db::datastores::File> files;
+  bool overwrite = false;
+};
+
+Upload parse_upload(const json::value& body, base::UtcTime now) {
+  Upload upload;
+  wire::Fields fields(body);
+  fields.need("files").boolean("overwrite", upload.overwrite).objects("files", [&](wire::Fields& entry) {
+    db::datastores::File file;
+    std::optional<base::Digest> digest;
+    entry.need("path").need("digest").need("size").text("path", file.path).digest("digest", digest);
+    entry.integer("size", file.size);
+    file.digest = digest.value_or(base::Digest{});
+    file.modified = now;
+    upload.files.push_back(std::move(file));
+  });
+  check(fields.finish());
+  if (upload.files.size() > kMaxFilesAtOnce)
+    throw Error(Code::too_large,
+                fmt::format("{} files in one request; at most {}", upload.files.size(), kMaxFilesAtOnce))
+        .field("files");
+  for (const auto& file : upload.files) {
+    check(model::check_artifact_path("files", file.path));
+    check(model::check_range("files", file.size, 0, INT64_MAX));
+  }
+  return upload;
+}
+
+// Nothing may name a blob that is not here. On the pool.
+void require_blobs(Core& core, const std::vector<db::datastores::File>& files) {
+  for (const auto& file : files) {
+    auto size = core.store.find(file.digest);
+    if (!size || *size != static_cast<std::uint64_t>(file.size))
+      throw Error(Code::invalid, fmt::format("the blob of '{}' is not in the store", file.path))
+          .field("files")
+          .hint("send it first: POST /api/v1/blobs/missing, then /api/v1/blobs/pack");
+  }
+}
+
+struct Written {
+  json::array written, skipped;
+};
+
+Task<Written> write_local(Core& core, const Datastore& datastore, const Upload& upload) {
+  if (!datastore.writable)
+    throw Error(Code::conflict, fmt::format("the datastore '{}' is only read", datastore.name))
+        .field("datastore")
+        .hint("an operator can register it with \"writable\": true");
+  co_return co_await core.files.run(core.home, [&] {
+    Written done;
+    auto folder = open_local(core, datastore);
+    for (const auto& file : upload.files) {
+      auto blob = base::value_or_throw(core.store.open(file.digest));
+      bool written = base::value_or_throw(folder.write_file(file.path, blob, upload.overwrite));
+      (written ? done.written : done.skipped).push_back(json::string(file.path));
+    }
+    return done;
+  });
+}
+
+Task<Response> put_files(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  auto now = core.clock.utc();
+  auto body = co_await json_body(request);
+  auto upload = parse_upload(body, now);
+  auto datastore = co_await load(services, request);
+  require_readable(datastore);
+  co_await core.files.run(core.home, [&] { require_blobs(core, upload.files); });
+  Written done;
+  if (datastore.kind == "local") done = co_await write_local(core, datastore, upload);
+  auto caller = caller_of(request);
+  co_await core.database.write([&](db::Connection& connection) {
+    if (datastore.kind == "store") {
+      done = {};
+      get_datastore(connection, datastore.workspace, datastore.name);
+      for (const auto& file : upload.files) {
+        bool written =
+            db::datastores::put_file(connection, {datastore.workspace, datastore.name}, file, upload.overwrite);
+        (written ? done.written : done.skipped).push_back(json::string(file.path));
+      }
+    }
+    audit(connection, caller, now, "datastore.write", datastore.name, fmt::format("{} files", done.written.size()));
+  });
+  co_return json_response({{"written", std::move(done.written)}, {"skipped", std::move(done.skipped)}});
+}
+
+Task<Response> delete_files(Services& services, Request& request) {
+  allow_query(request, {"prefix"});
+  require_query(request, "prefix");
+  auto prefix = checked_prefix(request);
+  auto datastore = co_await load(services, request);
+  require_readable(datastore);
+  if (datastore.kind == "local")
+    throw Error(Code::unsupported, "files of a local folder are not removed by Lathe")
+        .field("datastore")
+        .hint("remove them on the machine itself");
+  auto& core = services.core;
+  auto caller = caller_of(request);
+  auto now = core.clock.utc();
+  auto removed = co_await core.database.write([&](db::Connection& connection) {
+    auto count = db::datastores::remove_files(connection, {datastore.workspace, datastore.name}, prefix);
+    audit(connection, caller, now, "datastore.remove", datastore.name, fmt::format("{} files below {}", count, prefix));
+    return count;
+  });
+  co_return json_response({{"removed", removed}});
+}
+
+Task<Response> get_content(Services& services, Request& request) {
+  allow_query(request, {"path"});
+  auto path = require_query(request, "path");
+  check(model::check_artifact_path("path", path));
+  auto datastore = co_await load(services, request);
+  auto& core = services.core;
+  auto file = co_await find_file(core, datastore, path);
+  if (!file)
+    throw Error(Code::not_found, fmt::format("the datastore '{}' has no file '{}'", datastore.name, path))
+        .field("path")
+        .hint("see: lathe datastore list " + datastore.name);
+  auto blob = co_await core.files.run(core.home, [&] {
+    return base::value_or_throw(file->digest ? core.store.open(*file->digest)
+                                             : open_local(core, datastore).open_file(path));
+  });
+  Response response;
+  auto range = requested_range(request, blob.size());
+  describe_range(response, range, blob.size());
+  response.headers["content-type"] = "application/octet-stream";
+  response.headers["content-disposition"] = "attachment";
+  if (file->digest) response.headers["etag"] = "\"" + file->digest->hex() + "\"";
+  response.body = net::FileBody{blob.release(), range.offset, range.length};
+  co_return response;
+}
+
+}  // namespace
+
+void add_datastore_file_routes(net::Router& router, Services& services) {
+  const std::string files = "/api/v1/workspaces/{workspace}/datastores/{datastore}/files";
+  router.add({"GET", files, "listDatastoreFiles", Permission::read, endpoint(services, list_files)});
+  router.add({"POST", files, "putDatastoreFiles", Permission::write_or_own_run, endpoint(services, put_files)});
+  router.add({"DELETE", files, "deleteDatastoreFiles", Permission::write, endpoint(services, delete_files)});
+  router.add({"GET", files + "/content", "getDatastoreFile", Permission::read, endpoint(services, get_content)});
+}
+
+}  // namespace lathe::server
