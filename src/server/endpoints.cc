@@ -6,6 +6,9 @@ void add_all_routes(net::Router& router, Services& services) {
   add_workspace_routes(router, services);
   add_compute_routes(router, services);
   add_datastore_routes(router, services);
+  add_dataset_routes(router, services);
+  add_model_routes(router, services);
+  add_environment_routes(router, services);
   add_run_routes(router, services);
   add_client_run_routes(router, services);
   add_run_file_routes(router, services);

@@ -15,6 +15,7 @@
 #include "server/metric_journals.h"
 #include "server/runner_desk.h"
 #include "server/trees.h"
+#include "server/url_sources.h"
 
 namespace lathe::server {
 
@@ -30,6 +31,7 @@ struct Services {
   TreeChecks& trees;
   DiskBudget& budget;
   MetricJournals& journals;
+  UrlSources& urls;
   base::UtcTime started;
   std::function<std::string()> render_metrics;
 };
@@ -46,6 +48,10 @@ void add_workspace_routes(net::Router& router, Services& services);
 void add_compute_routes(net::Router& router, Services& services);
 void add_datastore_routes(net::Router& router, Services& services);
 void add_datastore_file_routes(net::Router& router, Services& services);
+void add_dataset_routes(net::Router& router, Services& services);
+void add_dataset_file_routes(net::Router& router, Services& services);
+void add_model_routes(net::Router& router, Services& services);
+void add_environment_routes(net::Router& router, Services& services);
 void add_run_routes(net::Router& router, Services& services);
 void add_client_run_routes(net::Router& router, Services& services);
 void add_run_file_routes(net::Router& router, Services& services);

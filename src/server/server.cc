@@ -70,6 +70,7 @@ class Server {
         trees_(core_),
         budget_(core_),
         journals_(core_),
+        urls_(core_, budget_),
         services_{core_,
                   authority_,
                   dispatcher_,
@@ -80,6 +81,7 @@ class Server {
                   trees_,
                   budget_,
                   journals_,
+                  urls_,
                   core_.clock.utc(),
                   [this] { return render_metrics(); }},
         http_(
@@ -194,6 +196,7 @@ class Server {
   TreeChecks trees_;
   DiskBudget budget_;
   MetricJournals journals_;
+  UrlSources urls_;
   Services services_;
   net::Router router_;
   net::HttpServer http_;

@@ -1,0 +1,334 @@
+// Models: register, list, show, change, delete, and where they come from.
+#include "db/datasets.h"
+#include "db/models.h"
+#include "db/runs.h"
+#include "db/workspaces.h"
+#include "model/names.h"
+#include "model/run_state.h"
+#include "server/endpoints.h"
+#include "server/http_tools.h"
+#include "server/model_content.h"
+#include "server/registry_tools.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using db::models::Model;
+using net::Permission;
+using net::Request;
+using net::Response;
+using rt::Task;
+namespace json = boost::json;
+
+namespace {
+
+json::value text_or_null(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
+
+json::object show(const Model& model) {
+  const auto details = stored_json(model.details_json);
+  json::object view{{"id", model.id},
+                    {"name", model.name},
+                    {"version", model.version},
+                    {"latest", model.latest},
+                    {"workspace", model.workspace},
+                    {"tree", model.tree.hex()},
+                    {"files", model.files},
+                    {"bytes", model.bytes},
+                    {"run", text_or_null(model.run)},
+                    {"framework", text_or_null(model.framework)},
+                    {"description", model.description},
+                    {"tags", stored_json(model.tags_json)},
+                    {"properties", stored_json(model.properties_json)},
+                    {"created", base::format_utc(model.created)},
+                    {"created_by", model.created_by}};
+  for (const auto& pair : details.as_object()) view.emplace(pair.key(), pair.value());
+  return view;
+}
+
+struct Wanted {
+  Model model;
+  ModelOrigin origin;
+  std::map<std::string, std::string> tags, properties;
+  json::object details;
+  std::vector<std::string> datasets;  // ids
+};
+
+void read_resources(wire::Fields& fields, json::object& details) {
+  details["resource_configuration"] = nullptr;
+  fields.object("resource_configuration", [&](wire::Fields& entry) {
+    json::object resources{{"cpu", nullptr}, {"memory_in_gb", nullptr}, {"gpu", nullptr}};
+    for (std::string_view key : {"cpu", "memory_in_gb", "gpu"}) {
+      double value = 0;
+      const bool given = entry.has(key);
+      entry.number(key, value);
+      if (value < 0 || value > 1e7)
+        throw Error(Code::invalid, fmt::format("{} is out of range", key)).field("resource_configuration");
+      if (given) resources[key] = value;
+    }
+    details["resource_configuration"] = std::move(resources);
+  });
+}
+
+void read_datasets(wire::Fields& fields, Wanted& wanted) {
+  json::array datasets;
+  fields.objects("datasets", [&](wire::Fields& entry) {
+    std::string name, id;
+    entry.need("id").text("id", id).text("name", name);
+    check_uuid("datasets", id);
+    check(model::check_tag("datasets", "name", name));
+    datasets.push_back({{"name", text_or_null(name)}, {"id", id}});
+    wanted.datasets.push_back(id);
+  });
+  if (datasets.size() > 100) throw Error(Code::too_large, "a model names at most 100 datasets").field("datasets");
+  wanted.details["datasets"] = std::move(datasets);
+  for (std::string_view key : {"sample_input_dataset", "sample_output_dataset"}) {
+    std::string id;
+    fields.text(key, id);
+    if (!id.empty()) check_uuid(key, id);
+    if (!id.empty()) wanted.datasets.push_back(id);
+    wanted.details[key] = text_or_null(id);
+  }
+}
+
+void check_wanted(const Wanted& wanted, const std::string& framework_version) {
+  check_uuid("id", wanted.model.id);
+  check(model::check_registry_name("name", wanted.model.name));
+  check(model::check_description(wanted.model.description));
+  check(model::check_tag("framework", "framework", wanted.model.framework));
+  check(model::check_tag("framework_version", "version", framework_version));
+  if (wanted.model.framework.size() > 255 || framework_version.size() > 255)
+    throw Error(Code::invalid, "a framework's name has at most 255 bytes").field("framework");
+  if (!wanted.model.run.empty()) check(model::check_run_id(wanted.model.run));
+  check(model::check_tags("tags", wanted.tags, model::kMaxTags));
+  check(model::check_tags("properties", wanted.properties, model::kMaxProperties));
+}
+
+Wanted parse_registration(const Request& request, const json::value& body) {
+  Wanted wanted;
+  auto& model = wanted.model;
+  auto& origin = wanted.origin;
+  std::string framework_version;
+  model.workspace = origin.workspace = request.params.at("workspace");
+  wire::Fields fields(body);
+  fields.need("id").need("name").text("id", model.id).text("name", model.name).text("run", model.run);
+  fields.text("datastore", origin.datastore).text("path", origin.path).text("file_name", origin.file_name);
+  fields.digest("tree", origin.tree).digest("blob", origin.blob);
+  fields.text("framework", model.framework).text("framework_version", framework_version);
+  fields.text("description", model.description).text_map("tags", wanted.tags);
+  fields.text_map("properties", wanted.properties);
+  read_resources(fields, wanted.details);
+  read_datasets(fields, wanted);
+  check(fields.finish());
+  check_wanted(wanted, framework_version);
+  // With a datastore the run, if one is named, is only where the model comes from.
+  if (origin.datastore.empty() && !origin.tree && !origin.blob) origin.run = model.run;
+  wanted.details["framework_version"] = text_or_null(framework_version);
+  wanted.details["path"] = text_or_null(origin.path);
+  model.tags_json = map_json(wanted.tags);
+  model.properties_json = map_json(wanted.properties);
+  model.request_digest = base::sha256(canonical_json(body));
+  return wanted;
+}
+
+// The registration that this id stands for already; another content under it is a conflict.
+std::optional<Model> find_repeated(db::Connection& connection, const Model& wanted) {
+  auto known = db::models::find_by_id(connection, wanted.workspace, wanted.id);
+  if (known && known->request_digest != wanted.request_digest)
+    throw Error(Code::conflict, fmt::format("the id {} was used for {}:{}", wanted.id, known->name, known->version))
+        .field("id")
+        .hint("make a new id for every registration");
+  return known;
+}
+
+// A run token registers what its own run made.
+void check_owner(const Request& request, const Wanted& wanted) {
+  if (request.principal.role != net::Role::run || wanted.model.run.empty()) return;
+  if (wanted.model.run != request.principal.run_id)
+    throw Error(Code::forbidden, "a run registers only models of its own").field("run");
+}
+
+Task<Response> register_model(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  auto body = co_await json_body(request);
+  auto wanted = parse_registration(request, body);
+  auto& model = wanted.model;
+  check_owner(request, wanted);
+  auto known = co_await core.database.read([&](db::Connection& connection) {
+    db::workspaces::get(connection, model.workspace);
+    for (const auto& id : wanted.datasets) db::datasets::get(connection, model.workspace, id);
+    if (!model.run.empty()) get_run(connection, model.workspace, model.run);
+    return find_repeated(connection, model);
+  });
+  if (known) co_return json_response(show(*known));
+  auto content = co_await resolve_model_content(core, services.trees, wanted.origin);
+  auto inspected = co_await inspect_model(core, content.tree, model.framework);
+  wanted.details["inspection"] = std::move(inspected.inspection);
+  wanted.details["warnings"] = json::array(inspected.warnings.begin(), inspected.warnings.end());
+  model.details_json = json::serialize(wanted.details);
+  model.tree = content.digest;
+  model.files = static_cast<std::int64_t>(content.tree.entries.size());
+  model.bytes = static_cast<std::int64_t>(content.tree.total_bytes());
+  model.created = core.clock.utc();
+  model.created_by = request.principal.name;
+  auto caller = caller_of(request);
+  bool is_new = false;
+  auto stored = co_await core.database.write([&](db::Connection& connection) {
+    if (auto repeated = find_repeated(connection, model)) return *repeated;
+    is_new = true;
+    auto made = db::models::insert(connection, model);
+    audit(connection, caller, model.created, "model.register", fmt::format("{}:{}", made.name, made.version),
+          made.tree.hex());
+    return made;
+  });
+  co_return json_response(show(stored), is_new ? 201 : 200);
+}
+
+Task<Response> list_models(Services& services, Request& request) {
+  allow_query(request, {"name", "tag", "property", "run", "framework", "latest", "limit", "cursor"});
+  db::models::Filter filter;
+  auto value = [&](const char* name) {
+    return request.query_value(name) ? std::optional(require_query(request, name)) : std::nullopt;
+  };
+  filter.name = value("name");
+  filter.tag = value("tag");
+  filter.property = value("property");
+  filter.run = value("run");
+  filter.framework = value("framework");
+  filter.latest = query_flag(request, "latest", false);
+  if (filter.run) check(model::check_run_id(*filter.run));
+  int limit = page_limit(request);
+  auto cursor = page_cursor(request);
+  auto page = co_await services.core.database.read([&](db::Connection& connection) {
+    db::workspaces::get(connection, request.params.at("workspace"));
+    return db::models::list(connection, request.params.at("workspace"), filter, limit, cursor);
+  });
+  json::array items;
+  for (const auto& model : page.items) items.push_back(show(model));
+  co_return list_response(std::move(items), page.next);
+}
+
+std::int64_t path_version(const Request& request) {
+  auto found = request.params.find("version");
+  if (found == request.params.end()) return 0;
+  auto number = parse_version(found->second);
+  if (number == 0) throw Error(Code::invalid, "the version of a path is a number").field("version");
+  return number;
+}
+
+Model load(db::Connection& connection, const Request& request) {
+  return db::models::get(connection, request.params.at("workspace"), request.params.at("model"), path_version(request));
+}
+
+Task<Response> get_model(Services& services, Request& request) {
+  allow_query(request, {});
+  co_return json_response(show(
+      co_await services.core.database.read([&](db::Connection& connection) { return load(connection, request); })));
+}
+
+// Properties are added, never changed: what was said about a model stays said.
+void add_properties(Model& model, const std::map<std::string, std::string>& added) {
+  auto properties = stored_map(model.properties_json);
+  for (const auto& [key, value] : added) {
+    auto [place, is_new] = properties.emplace(key, value);
+    if (!is_new && place->second != value)
+      throw Error(Code::conflict, fmt::format("the property '{}' is set already", key))
+          .field("properties")
+          .hint("properties do not change; use a tag");
+  }
+  check(model::check_tags("properties", properties, model::kMaxProperties));
+  model.properties_json = map_json(properties);
+}
+
+Task<Response> patch_model(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  auto body = co_await json_body(request);
+  auto caller = caller_of(request);
+  auto now = core.clock.utc();
+  co_return json_response(show(co_await core.database.write([&](db::Connection& connection) {
+    auto model = load(connection, request);
+    auto tags = stored_map(model.tags_json);
+    std::map<std::string, std::string> added;
+    wire::Fields fields(body);
+    fields.text("description", model.description).text_map("properties", added);
+    patch_tags(fields, body, tags);
+    check(fields.finish());
+    check(model::check_description(model.description));
+    add_properties(model, added);
+    model.tags_json = map_json(tags);
+    db::models::update(connection, model);
+    audit(connection, caller, now, "model.update", fmt::format("{}:{}", model.name, model.version));
+    return model;
+  })));
+}
+
+Task<Response> delete_model(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  auto caller = caller_of(request);
+  auto now = core.clock.utc();
+  co_await core.database.write([&](db::Connection& connection) {
+    auto model = load(connection, request);
+    db::models::remove(connection, model.workspace, model.name, model.version);
+    audit(connection, caller, now, "model.delete", fmt::format("{}:{}", model.name, model.version), model.tree.hex());
+  });
+  co_return Response::empty(204);
+}
+
+json::value show_run(db::Connection& connection, const Model& model) {
+  if (model.run.empty()) return nullptr;
+  json::object view{
+      {"id", model.run}, {"exists", false}, {"experiment", nullptr}, {"status", nullptr}, {"snapshot", nullptr}};
+  auto run = db::runs::find(connection, {model.run});
+  if (!run || run->workspace != model.workspace) return view;
+  view["exists"] = true;
+  view["experiment"] = run->spec.experiment;
+  view["status"] = model::state_name(run->state);
+  if (run->spec.snapshot) view["snapshot"] = run->spec.snapshot->hex();
+  return view;
+}
+
+json::array show_datasets(db::Connection& connection, const Model& model) {
+  json::array out;
+  const auto details = stored_json(model.details_json);
+  for (const auto& entry : details.at("datasets").as_array()) {
+    std::string id(entry.at("id").as_string());
+    auto saved = db::datasets::find(connection, model.workspace, id);
+    json::array names;
+    for (const auto& name : db::datasets::registered_as(connection, model.workspace, id))
+      names.push_back(json::string(name));
+    json::value tree;
+    if (saved && saved->content) tree = saved->content->tree.hex();
+    out.push_back({{"name", entry.at("name")}, {"id", id}, {"tree", tree}, {"registered_as", std::move(names)}});
+  }
+  return out;
+}
+
+Task<Response> get_lineage(Services& services, Request& request) {
+  allow_query(request, {});
+  co_return json_response(co_await services.core.database.read([&](db::Connection& connection) {
+    auto model = load(connection, request);
+    return json::object{{"model", fmt::format("{}:{}", model.name, model.version)},
+                        {"tree", model.tree.hex()},
+                        {"run", show_run(connection, model)},
+                        {"datasets", show_datasets(connection, model)}};
+  }));
+}
+
+}  // namespace
+
+void add_model_routes(net::Router& router, Services& services) {
+  const std::string all = "/api/v1/workspaces/{workspace}/models", newest = all + "/{model}",
+                    one = newest + "/versions/{version}";
+  router.add({"GET", all, "listModels", Permission::read, endpoint(services, list_models)});
+  router.add({"POST", all, "registerModel", Permission::write_or_own_run, endpoint(services, register_model)});
+  router.add({"GET", newest, "getModel", Permission::read, endpoint(services, get_model)});
+  router.add({"GET", one, "getModelVersion", Permission::read, endpoint(services, get_model)});
+  router.add({"PATCH", one, "patchModel", Permission::write, endpoint(services, patch_model)});
+  router.add({"DELETE", one, "deleteModel", Permission::write, endpoint(services, delete_model)});
+  router.add({"GET", one + "/lineage", "getModelLineage", Permission::read, endpoint(services, get_lineage)});
+}
+
+}  // namespace lathe::server
