@@ -11,6 +11,9 @@ extern const Command kComputeCreate, kComputeList, kComputeShow, kComputeDelete;
 extern const Command kRunSubmit, kRunList, kRunShow, kRunLogs, kRunWait, kRunCancel, kRunFiles, kRunDownload, kRunTag,
     kRunArchive, kRunDelete;
 extern const Command kExperimentList, kExperimentShow;
+extern const Command kModelList, kModelShow, kModelRegister, kModelDownload, kModelDelete, kModelLineage;
+extern const Command kDataList, kDataShow, kDataRegister, kDataDownload;
+extern const Command kDatastoreList, kDatastoreUpload, kDatastoreDownload;
 extern const Command kTokenCreate, kTokenList, kTokenRevoke;
 extern const Command kStorePut, kStoreStats, kStoreVerify, kStoreGc;
 extern const Command kBackup, kRestore;

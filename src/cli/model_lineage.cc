@@ -1,0 +1,40 @@
+#include "cli/call.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/model_fields.h"
+
+namespace lathe::cli {
+namespace {
+
+constexpr std::array kFields{Column{"model", "/model"},
+                             Column{"tree", "/tree"},
+                             Column{"run", "/run/id"},
+                             Column{"experiment", "/run/experiment"},
+                             Column{"status", "/run/status"},
+                             Column{"snapshot", "/run/snapshot"},
+                             Column{"datasets", "/data", Shown::list}};
+
+base::Result<int> lineage(Call& call) {
+  LATHE_TRY(auto text, call.api().get(model_path(call, call.argument(0))));
+  LATHE_TRY(auto model, parse_json(text, "the model"));
+  auto path =
+      call.workspace_path({"models", text_at(model, "/name"), "versions", text_at(model, "/version"), "lineage"});
+  LATHE_TRY(auto answer, call.api().get(path));
+  if (call.settings.json) return call.print_one(answer, kFields);
+  LATHE_TRY(auto value, parse_json(answer, "the lineage"));
+  json::array data;
+  for (const auto& dataset : value.at("datasets").as_array())
+    data.emplace_back(
+        fmt::format("{} {} {}", text_at(dataset, "/name"), text_at(dataset, "/id"), text_at(dataset, "/tree")));
+  value.as_object()["data"] = std::move(data);
+  return call.print_one(json::serialize(value), kFields);
+}
+
+}  // namespace
+
+constinit const Command kModelLineage{.path = "model lineage",
+                                      .summary = "Show where a model comes from: run, snapshot, data",
+                                      .arguments = kVersionArgument,
+                                      .run = lineage};
+
+}  // namespace lathe::cli
