@@ -23,6 +23,8 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::size_t kMaxTagFilter = model::kMaxTagKeyBytes + 1 + model::kMaxTagValueBytes;
+
 json::value text_or_null(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
 
 json::object show(const Model& model) {
@@ -188,14 +190,18 @@ Task<Response> register_model(Services& services, Request& request) {
 Task<Response> list_models(Services& services, Request& request) {
   allow_query(request, {"name", "tag", "property", "run", "framework", "latest", "limit", "cursor"});
   db::models::Filter filter;
-  auto value = [&](const char* name) {
-    return request.query_value(name) ? std::optional(require_query(request, name)) : std::nullopt;
+  auto value = [&](const char* name, std::size_t longest) -> std::optional<std::string> {
+    if (!request.query_value(name)) return std::nullopt;
+    auto text = require_query(request, name);
+    if (text.size() > longest)
+      throw Error(Code::invalid, fmt::format("{} is longer than {} bytes", name, longest)).field(name);
+    return text;
   };
-  filter.name = value("name");
-  filter.tag = value("tag");
-  filter.property = value("property");
-  filter.run = value("run");
-  filter.framework = value("framework");
+  filter.name = value("name", 255);
+  filter.tag = value("tag", kMaxTagFilter);
+  filter.property = value("property", kMaxTagFilter);
+  filter.run = value("run", 256);
+  filter.framework = value("framework", 255);
   filter.latest = query_flag(request, "latest", false);
   if (filter.run) check(model::check_run_id(*filter.run));
   int limit = page_limit(request);
