@@ -122,6 +122,7 @@ Wanted parse_registration(const Request& request, const json::value& body) {
   read_resources(fields, wanted.details);
   read_datasets(fields, wanted);
   check(fields.finish());
+  if (model.run.empty()) model.run = request.principal.run_id;  // empty but for a run's own token
   check_wanted(wanted, framework_version);
   // With a datastore the run, if one is named, is only where the model comes from.
   if (origin.datastore.empty() && !origin.tree && !origin.blob) origin.run = model.run;

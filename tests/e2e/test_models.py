@@ -254,5 +254,7 @@ def test_a_run_registers_what_is_its_own(holder):
     other = client.submit("true")
     mine = register_model(attempt.client, name(), run=attempt.run, blob=blob, file_name="w").expect(201).json()
     assert mine["created_by"] == f"run {attempt.run}"
+    unsaid = register_model(attempt.client, name(), blob=blob, file_name="w").expect(201).json()
+    assert unsaid["run"] == attempt.run
     register_model(attempt.client, name(), run=other, blob=blob, file_name="w").expect(403)
     attempt.client.delete(client.path("models", mine["name"], "versions", "1")).expect(403)

@@ -215,3 +215,19 @@ def test_a_client_that_goes_away_ends_the_transfer(server, client):
                 pass
         assert over.wait(30), "the transfer goes on for nobody"
     client.get("/healthz").expect(200)
+
+
+def test_a_server_that_stops_ends_its_transfers(make_server):
+    go = threading.Event()
+    server = make_server(config=LOOPBACK).start().prepare()
+    client = server.client()
+    with Liar({"/held": liar.held(BODY, 10, go)}) as web:
+        dataset = save_dataset(client, {"url": f"{web.url}/held"})
+        waiting = threading.Thread(target=lambda: pytest.raises(Exception, lambda: materialize(client, dataset).expect(200)))
+        waiting.start()
+        wait_for(lambda: web.seen("/held"), 30, "the transfer")
+        server.stop()
+        waiting.join()
+        go.set()
+        server.start()
+        assert materialize(client, dataset).expect(200).json()["files"] == 1
