@@ -1,6 +1,7 @@
 #include "server/dataset_files.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "cas/tree.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int kBatch = 500;
 constexpr int kMostLookedAt = 20'000;  // in one call
+constexpr std::string_view kPatternCharacters = "*?[";
 
 std::string folder_of(std::string_view path) {
   auto slash = path.rfind('/');
@@ -55,23 +57,34 @@ bool DatasetFiles::Source::matches(const std::string& path) const {
   return path.starts_with(prefix) && (!pattern || pattern->matches(path));
 }
 
+std::string DatasetFiles::Source::key() const {
+  if (!url.empty()) return url;
+  return exact.empty() ? "" : fmt::format("{}\n{}", datastore->name, exact);
+}
+
 Task<DatasetFiles> DatasetFiles::open(Core& core, std::string workspace, model::DatasetDefinition definition) {
   DatasetFiles files(core, std::move(definition));
-  for (const auto& source : files.definition_->sources) {
-    bool is_known =
-        std::ranges::any_of(files.datastores_, [&](const auto& known) { return known->name == source.datastore; });
-    if (source.datastore.empty() || is_known) continue;
-    auto found = co_await core.database.read([&](db::Connection& connection) {
-      db::workspaces::get(connection, workspace);
-      return get_datastore(connection, workspace, source.datastore);
-    });
-    require_readable(found);
-    files.datastores_.push_back(std::make_unique<db::datastores::Datastore>(std::move(found)));
-  }
-  for (const auto& source : files.definition_->sources) co_await files.plan_source(source);
+  co_await files.load_datastores(workspace);
+  co_await files.plan_sources();
   files.plan_bases();
   files.selection_ = std::make_unique<model::FileSelection>(files.definition_->steps);
   co_return files;
+}
+
+Task<void> DatasetFiles::load_datastores(const std::string& workspace) {
+  std::set<std::string> names;
+  for (const auto& source : definition_->sources)
+    if (!source.datastore.empty()) names.insert(source.datastore);
+  auto found = co_await core_->database.read([&](db::Connection& connection) {
+    db::workspaces::get(connection, workspace);
+    std::vector<db::datastores::Datastore> all;
+    for (const auto& name : names) all.push_back(get_datastore(connection, workspace, name));
+    return all;
+  });
+  for (auto& datastore : found) {
+    require_readable(datastore);
+    datastores_.push_back(std::make_unique<db::datastores::Datastore>(std::move(datastore)));
+  }
 }
 
 const db::datastores::Datastore& DatasetFiles::datastore(const std::string& name) const {
@@ -80,26 +93,45 @@ const db::datastores::Datastore& DatasetFiles::datastore(const std::string& name
   throw Error(Code::internal, "a file of a datastore that the dataset does not have");
 }
 
-Task<void> DatasetFiles::plan_source(const model::DatasetSource& wanted) {
-  Source source;
-  source.url = wanted.url;
-  if (!wanted.url.empty()) {
+Task<void> DatasetFiles::plan_sources() {
+  std::map<std::string, std::vector<std::string>> plain;  // datastore → paths without a pattern
+  for (const auto& wanted : definition_->sources)
+    if (wanted.url.empty() && !wanted.path.empty() &&
+        wanted.path.find_first_of(kPatternCharacters) == std::string::npos)
+      plain[wanted.datastore].push_back(wanted.path);
+  std::set<std::pair<std::string, std::string>> files;
+  for (const auto& [name, paths] : plain) {
+    auto found = co_await are_files(*core_, datastore(name), paths);
+    for (std::size_t i = 0; i < paths.size(); ++i)
+      if (found[i]) files.emplace(name, paths[i]);
+  }
+  for (const auto& wanted : definition_->sources) {
+    Source source;
+    source.url = wanted.url;
+    if (wanted.url.empty())
+      plan_place(source, datastore(wanted.datastore), wanted.path, files.contains({wanted.datastore, wanted.path}));
+    if (auto key = source.key(); key.empty())
+      broad_.push_back(sources_.size());
+    else
+      first_of_.emplace(key, sources_.size());
     sources_.push_back(std::move(source));
-    co_return;
   }
-  source.datastore = &datastore(wanted.datastore);
-  auto glob = wanted.path.find_first_of("*?[");
-  if (glob != wanted.path.npos) {
-    source.prefix = wanted.path.substr(0, glob);
+}
+
+void DatasetFiles::plan_place(Source& source, const db::datastores::Datastore& place, const std::string& path,
+                              bool is_file) {
+  source.datastore = &place;
+  auto pattern = path.find_first_of(kPatternCharacters);
+  if (pattern != path.npos) {
+    source.prefix = path.substr(0, pattern);
     source.base = folder_of(source.prefix);
-    source.pattern.emplace(wanted.path);
-  } else if (!wanted.path.empty() && co_await find_file(*core_, *source.datastore, wanted.path)) {
-    source.exact = source.prefix = wanted.path;
-    source.base = folder_of(wanted.path);
-  } else if (!wanted.path.empty()) {
-    source.prefix = source.base = wanted.path + "/";
+    source.pattern.emplace(path);
+  } else if (is_file) {
+    source.exact = source.prefix = path;
+    source.base = folder_of(path);
+  } else if (!path.empty()) {
+    source.prefix = source.base = path + "/";
   }
-  sources_.push_back(std::move(source));
 }
 
 // Files are shown relative to the folder that a source names; several sources of one datastore to what they share, so
@@ -118,9 +150,13 @@ void DatasetFiles::plan_bases() {
 }
 
 // Whether an earlier source has given this file.
-bool DatasetFiles::is_repeated(const std::string& path) const {
-  for (std::size_t i = 0; i < source_; ++i)
-    if (sources_[i].datastore == sources_[source_].datastore && sources_[i].matches(path)) return true;
+bool DatasetFiles::is_repeated(const Source& source, const std::string& path) const {
+  auto first = first_of_.find(source.url.empty() ? fmt::format("{}\n{}", source.datastore->name, path) : source.url);
+  if (first != first_of_.end() && first->second < source_) return true;
+  for (auto index : broad_) {
+    if (index >= source_ || !source.url.empty()) return false;
+    if (sources_[index].datastore == source.datastore && sources_[index].matches(path)) return true;
+  }
   return false;
 }
 
@@ -135,19 +171,19 @@ Task<void> DatasetFiles::next_of_url(std::vector<DatasetFile>& out) {
       co_await core_->database.read([&](db::Connection& connection) { return db::url_cache::find(connection, url); });
   DatasetFile file{url_file_path(url), std::nullopt, url, "", "", std::nullopt};
   if (known) file.size = known->size;
-  bool is_repeated = false;
-  for (std::size_t i = 0; i < source_; ++i) is_repeated = is_repeated || sources_[i].url == url;
-  if (!is_repeated && selection_->admits({file.path, file.size})) out.push_back(std::move(file));
+  if (!is_repeated(sources_[source_], "") && selection_->admits({file.path, file.size})) out.push_back(std::move(file));
   skip_to(source_ + 1);
 }
 
 Task<void> DatasetFiles::next_of_datastore(std::vector<DatasetFile>& out, std::size_t limit) {
   const Source& source = sources_[source_];
-  auto found = co_await files_after(*core_, *source.datastore, source.prefix, after_, kBatch);
+  // The path itself is the first of those that begin with it.
+  const int batch = source.exact.empty() ? kBatch : 1;
+  auto found = co_await files_after(*core_, *source.datastore, source.prefix, after_, batch);
   for (auto& stored : found) {
     if (out.size() >= limit || selection_->is_over()) co_return;
     after_ = stored.path;
-    if (!source.matches(stored.path) || is_repeated(stored.path)) continue;
+    if (!source.matches(stored.path) || is_repeated(source, stored.path)) continue;
     DatasetFile file{source.shown_prefix + "/" + stored.path.substr(source.base.size()),
                      static_cast<std::int64_t>(stored.size),
                      "",
@@ -156,12 +192,13 @@ Task<void> DatasetFiles::next_of_datastore(std::vector<DatasetFile>& out, std::s
                      stored.digest};
     if (selection_->admits({file.path, file.size, stored.modified})) out.push_back(std::move(file));
   }
-  if (found.size() < kBatch || !source.exact.empty()) skip_to(source_ + 1);
+  if (found.size() < static_cast<std::size_t>(batch) || !source.exact.empty()) skip_to(source_ + 1);
 }
 
 Task<std::vector<DatasetFile>> DatasetFiles::next(std::size_t limit) {
   std::vector<DatasetFile> out;
-  for (int looked_at = 0; !is_over() && out.size() < limit && looked_at < kMostLookedAt; looked_at += kBatch) {
+  for (int looked_at = 0; !is_over() && out.size() < limit && looked_at < kMostLookedAt;) {
+    looked_at += sources_[source_].key().empty() ? kBatch : 1;
     if (!sources_[source_].url.empty())
       co_await next_of_url(out);
     else

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,12 +50,15 @@ class DatasetFiles {
     std::string base;  // what is cut off in front: a folder with its slash, or nothing
     std::string shown_prefix;
     bool matches(const std::string& path) const;
+    std::string key() const;  // of a URL and of one file; else empty
   };
   DatasetFiles(Core& core, model::DatasetDefinition definition)
       : core_(&core), definition_(std::make_unique<model::DatasetDefinition>(std::move(definition))) {}
-  rt::Task<void> plan_source(const model::DatasetSource& wanted);
+  rt::Task<void> load_datastores(const std::string& workspace);
+  rt::Task<void> plan_sources();
+  static void plan_place(Source& source, const db::datastores::Datastore& place, const std::string& path, bool is_file);
   void plan_bases();
-  bool is_repeated(const std::string& path) const;
+  bool is_repeated(const Source& source, const std::string& path) const;
   rt::Task<void> next_of_url(std::vector<DatasetFile>& out);
   rt::Task<void> next_of_datastore(std::vector<DatasetFile>& out, std::size_t limit);
   void skip_to(std::size_t source);
@@ -62,6 +67,8 @@ class DatasetFiles {
   std::unique_ptr<model::DatasetDefinition> definition_;  // does not move: selection_ looks at it
   std::vector<std::unique_ptr<db::datastores::Datastore>> datastores_;
   std::vector<Source> sources_;
+  std::vector<std::size_t> broad_;               // of sources_: folders and patterns
+  std::map<std::string, std::size_t> first_of_;  // a URL, or datastore and path of one file → the first that names it
   std::unique_ptr<model::FileSelection> selection_;
   std::size_t source_ = 0;
   std::string after_;  // the last name that was looked at in this source

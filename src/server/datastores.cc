@@ -102,4 +102,21 @@ Task<std::optional<StoredFile>> find_file(Core& core, const Datastore& datastore
   co_return StoredFile{path, static_cast<std::uint64_t>(row->size), row->digest, row->modified};
 }
 
+Task<std::vector<bool>> are_files(Core& core, const Datastore& datastore, std::vector<std::string> paths) {
+  require_readable(datastore);
+  std::vector<bool> found;
+  if (datastore.kind == "local") {
+    co_await core.files.run(core.home, [&] {
+      auto folder = open_local(core, datastore);
+      for (const auto& path : paths) found.push_back(folder.open_file(path).has_value());
+    });
+    co_return found;
+  }
+  co_await core.database.read([&](db::Connection& connection) {
+    const db::datastores::Place place{datastore.workspace, datastore.name};
+    for (const auto& path : paths) found.push_back(db::datastores::find_file(connection, place, path).has_value());
+  });
+  co_return found;
+}
+
 }  // namespace lathe::server

@@ -37,6 +37,9 @@ struct StoredFile {
 rt::Task<std::vector<StoredFile>> files_after(Core& core, const db::datastores::Datastore& datastore,
                                               std::string prefix, std::string after, int limit);
 rt::Task<std::optional<StoredFile>> find_file(Core& core, const db::datastores::Datastore& datastore, std::string path);
+// Which of these paths are files, in one go: a definition may name thousands.
+rt::Task<std::vector<bool>> are_files(Core& core, const db::datastores::Datastore& datastore,
+                                      std::vector<std::string> paths);
 // On the pool.
 LocalFolder open_local(const Core& core, const db::datastores::Datastore& datastore);
 

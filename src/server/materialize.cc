@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kBatch = 500;
 constexpr std::size_t kMaxFiles = 10'000'000;
 constexpr std::size_t kPiece = 1u << 20;
+constexpr std::size_t kAtOnce = 4;  // transfers of one dataset
 
 // One file of a local folder into a batch; on the pool.
 cas::BlobInfo copy_in(cas::Batch& batch, const LocalFolder& folder, const std::string& path) {
@@ -74,6 +75,38 @@ Task<base::Digest> store_tree(Core& core, cas::Tree& tree) {
   });
 }
 
+// The URLs among these files, a few at a time. The first that fails ends the others.
+Task<void> fetch_urls(UrlSources& urls, std::vector<DatasetFile>& found, const MaterializeWatch& watch,
+                      Materialized& result) {
+  std::vector<DatasetFile*> wanted;
+  for (auto& file : found)
+    if (!file.url.empty()) wanted.push_back(&file);
+  std::vector<db::url_cache::Entry> entries(wanted.size());
+  std::size_t next = 0;
+  std::exception_ptr failed;
+  auto work = [&]() -> Task<void> {
+    while (next < wanted.size() && !failed) {
+      const std::size_t mine = next++;
+      watch.said(wanted[mine]->url, result.files, result.bytes);
+      try {
+        entries[mine] = co_await urls.fetch(wanted[mine]->url, watch.progress, watch.cancel);
+      } catch (...) {
+        if (!failed) failed = std::current_exception();
+        watch.progress->cancelled = true;
+      }
+    }
+  };
+  rt::Scope scope;
+  for (std::size_t i = 0; i < std::min(kAtOnce, wanted.size()); ++i) scope.spawn("fetch a URL of a dataset", work());
+  if (scope.live() > 0) co_await scope.join();
+  if (failed) std::rethrow_exception(failed);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    wanted[i]->digest = entries[i].digest;
+    wanted[i]->size = entries[i].size;
+    result.urls.push_back(std::move(entries[i]));
+  }
+}
+
 }  // namespace
 
 Task<Materialized> materialize(Core& core, UrlSources& urls, DatasetFiles& files, MaterializeWatch watch) {
@@ -82,14 +115,7 @@ Task<Materialized> materialize(Core& core, UrlSources& urls, DatasetFiles& files
   while (!files.is_over()) {
     watch.cancel.check();
     auto found = co_await files.next(kBatch);
-    for (auto& file : found) {
-      if (file.url.empty()) continue;
-      watch.said(file.url, result.files, result.bytes);
-      auto entry = co_await urls.fetch(file.url, watch.progress, watch.cancel);
-      file.digest = entry.digest;
-      file.size = entry.size;
-      result.urls.push_back(std::move(entry));
-    }
+    co_await fetch_urls(urls, found, watch, result);
     co_await bring_local_files(core, files, found);
     co_await require_blobs(core, found);
     for (const auto& file : found) {

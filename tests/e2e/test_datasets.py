@@ -236,3 +236,14 @@ def test_a_dataset_is_not_seen_from_another_workspace(client, store):
     dataset = save_dataset(client, source(store))
     client.put("/api/v1/workspaces/elsewhere").expect(200, 201)
     client.get(f"/api/v1/workspaces/elsewhere/datasets/by-id/{dataset}").expect(404)
+
+
+def test_ten_thousand_sources(client, store):
+    """Named one by one, some of them twice."""
+    (blob,) = send(client, b"x")
+    paths = [f"p/{i:05}" for i in range(5_000)]
+    files = [{"path": path, "digest": blob, "size": 1} for path in paths]
+    client.post(client.path("datastores", store, "files"), {"files": files}).expect(200)
+    dataset = save_dataset(client, *(source(store, path) for path in paths + paths))
+    assert dataset_paths(client, dataset, limit=500) == [path[1:] for path in paths]
+    assert materialize(client, dataset).expect(200).json()["files"] == 5_000

@@ -231,3 +231,23 @@ def test_a_server_that_stops_ends_its_transfers(make_server):
         go.set()
         server.start()
         assert materialize(client, dataset).expect(200).json()["files"] == 1
+
+
+def test_several_urls_are_fetched_side_by_side(client):
+    """Each answers only when all four have been asked."""
+    together = threading.Barrier(4, timeout=30)
+
+    def handle(call):
+        together.wait()
+        liar.honest(call.target.encode())(call)
+
+    paths = [f"/side/{i}" for i in range(4)]
+    with Liar({path: handle for path in paths}) as web:
+        made = fetch(client, *(web.url + path for path in paths)).expect(200).json()
+        assert [source["digest"] for source in made["sources"]] == [digest(path.encode()) for path in paths]
+
+
+def test_one_bad_url_among_good_ones_is_named(client):
+    with Liar({"/good": liar.honest(b"good"), "/bad": liar.status("404 Not Found")}) as web:
+        urls = [f"{web.url}/good", f"{web.url}/bad"]
+        check_refused(fetch(client, *urls), urls[1], 502, "404")
