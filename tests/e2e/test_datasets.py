@@ -108,7 +108,12 @@ def test_versions_follow_definitions(client, store):
     client.get(client.path("datasets", name), version="newest").expect(400)
     assert [v["version"] for v in client.items(client.path("datasets", name, "versions"), limit=1)] == [2, 1]
     assert [v["version"] for v in client.items(client.path("datasets")) if v["name"] == name] == [2]
-    changed = client.request("PATCH", client.path("datasets", name), query={"version": 1}, json_body={"description": "new", "tags": {"a": None, "b": "2"}})
+    changed = client.request(
+        "PATCH",
+        client.path("datasets", name),
+        query={"version": 1},
+        json_body={"description": "new", "tags": {"a": None, "b": "2"}},
+    )
     assert changed.expect(200).json()["tags"] == {"b": "2"}
     assert client.get(client.path("datasets", name), version=2).json()["tags"] == {}
     client.delete(client.path("datasets", name)).expect(204)
@@ -133,7 +138,10 @@ def test_concurrent_registrations_number_without_gaps(server, client, store):
 
 def test_a_source_is_a_file_a_folder_or_a_pattern(client, store):
     put_files(client, store, {p: p.encode() for p in ("a.csv", "d/a.csv", "d/b.txt", "d/e/c.csv", "d-x/z.csv", "dd")})
-    paths = lambda *sources: dataset_paths(client, save_dataset(client, *sources), limit=2)
+
+    def paths(*sources):
+        return dataset_paths(client, save_dataset(client, *sources), limit=2)
+
     assert paths(source(store, "d")) == ["/a.csv", "/b.txt", "/e/c.csv"]
     assert paths(source(store, "./d/")) == ["/a.csv", "/b.txt", "/e/c.csv"]
     assert paths(source(store, "d/a.csv")) == ["/a.csv"]

@@ -36,7 +36,9 @@ def listed(client, datastore, **query):
 
 
 def content(client, datastore, path, **headers):
-    return client.request("GET", client.path("datastores", datastore, "files", "content"), query={"path": path}, headers=headers)
+    return client.request(
+        "GET", client.path("datastores", datastore, "files", "content"), query={"path": path}, headers=headers
+    )
 
 
 def test_every_workspace_has_three_without_asking(client):
@@ -136,7 +138,9 @@ def test_a_writable_folder_takes_files_and_never_leaves_itself(client, roots):
     outside = roots / "outside"
     outside.mkdir()
     (folder / "escape").symlink_to(outside)
-    client.put(client.path("datastores", "writable"), {"kind": "local", "path": str(folder), "writable": True}).expect(201)
+    client.put(client.path("datastores", "writable"), {"kind": "local", "path": str(folder), "writable": True}).expect(
+        201
+    )
     assert put_files(client, "writable", {"x/y/z": b"data"}) == {"written": ["x/y/z"], "skipped": []}
     assert (folder / "x/y/z").read_bytes() == b"data"
     assert put_files(client, "writable", {"x/y/z": b"other"}) == {"written": [], "skipped": ["x/y/z"]}
@@ -149,7 +153,9 @@ def test_a_writable_folder_takes_files_and_never_leaves_itself(client, roots):
 
 
 def test_a_folder_outside_the_roots_or_by_a_contributor_is_refused(server, client, roots):
-    put = lambda who, path: who.put(who.path("datastores", "evil"), {"kind": "local", "path": path})
+    def put(who, path):
+        return who.put(who.path("datastores", "evil"), {"kind": "local", "path": path})
+
     for path in ("/etc", f"{roots}/../..", str(roots.parent), f"{roots}x"):
         put(client, path).expect(403)
     put(client, "relative").expect(400)
@@ -160,7 +166,12 @@ def test_a_folder_outside_the_roots_or_by_a_contributor_is_refused(server, clien
 
 
 def test_a_cloud_store_is_a_definition_without_its_credentials(client):
-    definition = {"account_name": "a", "container_name": "c", "account_key": "secret", "nested": {"sas_token": "secret"}}
+    definition = {
+        "account_name": "a",
+        "container_name": "c",
+        "account_key": "secret",
+        "nested": {"sas_token": "secret"},
+    }
     body = {"kind": "cloud", "type": "AzureBlob", "definition": definition}
     made = client.put(client.path("datastores", "azure"), body).expect(201).json()
     assert made["definition"] == {"account_name": "a", "container_name": "c", "nested": {}}

@@ -4,7 +4,12 @@ import secrets
 
 import pytest
 
-CURATED = ["AzureML-TensorFlow-2.2-GPU", "AzureML-Minimal", "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu", "azureml-sklearn-1.5"]
+CURATED = [
+    "AzureML-TensorFlow-2.2-GPU",
+    "AzureML-Minimal",
+    "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu",
+    "azureml-sklearn-1.5",
+]
 
 
 def name():
@@ -12,7 +17,10 @@ def name():
 
 
 def definition(*packages):
-    return {"python": {"condaDependencies": {"dependencies": ["python=3.6.2", {"pip": list(packages)}]}}, "docker": {"enabled": True}}
+    return {
+        "python": {"condaDependencies": {"dependencies": ["python=3.6.2", {"pip": list(packages)}]}},
+        "docker": {"enabled": True},
+    }
 
 
 def test_a_version_comes_only_with_a_change(client):

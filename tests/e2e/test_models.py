@@ -138,18 +138,30 @@ def test_names_that_cannot_be(client, bad):
 
 
 def test_a_wrong_folder_is_a_warning_at_once(client, trained, graph):
-    model = register_model(client, name(), run=trained, path="outputs/weights.h5", framework="TensorFlow").expect(201).json()
+    model = (
+        register_model(client, name(), run=trained, path="outputs/weights.h5", framework="TensorFlow")
+        .expect(201)
+        .json()
+    )
     assert "Keras" in model["warnings"][0] and model["inspection"] is None
     (broken,) = send(client, graph[:40])
-    model = register_model(client, name(), blob=broken, file_name="saved_model.pb", framework="TensorFlow").expect(201).json()
+    model = (
+        register_model(client, name(), blob=broken, file_name="saved_model.pb", framework="TensorFlow")
+        .expect(201)
+        .json()
+    )
     assert "not a SavedModel" in model["warnings"][0]
     (alone,) = send(client, graph)
-    model = register_model(client, name(), blob=alone, file_name="saved_model.pb", framework="TensorFlow").expect(201).json()
+    model = (
+        register_model(client, name(), blob=alone, file_name="saved_model.pb", framework="TensorFlow")
+        .expect(201)
+        .json()
+    )
     assert "variables" in model["warnings"][0] and model["inspection"]["path"] == ""
 
 
 def test_an_id_is_one_registration(client):
-    (one, two) = send(client, b"1", b"2")
+    one, two = send(client, b"1", b"2")
     called, made = name(), str(uuid.uuid4())
     first = register_model(client, called, id=made, blob=one, file_name="w").expect(201).json()
     assert register_model(client, called, id=made, blob=one, file_name="w").expect(200).json() == first
@@ -205,9 +217,18 @@ def test_filters_of_the_list(client, trained):
 
 def test_tags_change_and_properties_only_grow(client):
     called = name()
-    register_model(client, called, blob=send(client, b"w")[0], file_name="w", tags={"a": "1"}, properties={"p": "1"}).expect(201)
-    patch = lambda body: client.request("PATCH", client.path("models", called, "versions", "1"), json_body=body)
-    changed = patch({"tags": {"a": None, "b": "2"}, "properties": {"p": "1", "q": "2"}, "description": "d"}).expect(200).json()
+    register_model(
+        client, called, blob=send(client, b"w")[0], file_name="w", tags={"a": "1"}, properties={"p": "1"}
+    ).expect(201)
+
+    def patch(body):
+        return client.request("PATCH", client.path("models", called, "versions", "1"), json_body=body)
+
+    changed = (
+        patch({"tags": {"a": None, "b": "2"}, "properties": {"p": "1", "q": "2"}, "description": "d"})
+        .expect(200)
+        .json()
+    )
     assert (changed["tags"], changed["properties"], changed["description"]) == ({"b": "2"}, {"p": "1", "q": "2"}, "d")
     assert patch({"properties": {"p": "other"}}).expect(409).json()["field"] == "properties"
     patch({"version": 2}).expect(400)
@@ -223,12 +244,19 @@ def test_lineage_names_run_snapshot_and_data(server, client, tmp_path):
     run = server.submit_folder(tmp_path)
     snapshot = client.wait(run)["snapshot"]
     called = name()
-    body = {"run": run, "blob": send(client, b"w")[0], "file_name": "w", "datasets": [{"name": "training", "id": dataset}]}
+    body = {
+        "run": run,
+        "blob": send(client, b"w")[0],
+        "file_name": "w",
+        "datasets": [{"name": "training", "id": dataset}],
+    }
     register_model(client, called, **body).expect(201)
     lineage = client.get(client.path("models", called, "versions", "1", "lineage")).expect(200).json()
     assert lineage["model"] == f"{called}:1"
     assert (lineage["run"]["id"], lineage["run"]["exists"], lineage["run"]["snapshot"]) == (run, True, snapshot)
-    assert lineage["datasets"] == [{"name": "training", "id": dataset, "tree": tree, "registered_as": [f"d-{folder}:1"]}]
+    assert lineage["datasets"] == [
+        {"name": "training", "id": dataset, "tree": tree, "registered_as": [f"d-{folder}:1"]}
+    ]
     client.delete(client.path("runs", run)).expect(204)
     assert not client.get(client.path("models", called, "versions", "1", "lineage")).json()["run"]["exists"]
     unknown = {"datasets": [{"id": str(uuid.uuid4())}], "blob": body["blob"], "file_name": "w"}

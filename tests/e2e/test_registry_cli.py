@@ -12,7 +12,9 @@ from harness.server import Server
 
 @pytest.fixture(scope="module")
 def server(binary):
-    with Server(config={"fetch": {"private": ["127.0.0.0/8"]}}, environment={"http_proxy": "", "no_proxy": ""}) as server:
+    with Server(
+        config={"fetch": {"private": ["127.0.0.0/8"]}}, environment={"http_proxy": "", "no_proxy": ""}
+    ) as server:
         yield server.prepare()
 
 
@@ -50,7 +52,9 @@ def test_a_dataset_of_a_url_and_a_datastore(server, folder, tmp_path):
     server.cli("datastore", "upload", source, "--to", "data")
     packed = gzip.compress(b"digits")
     with Liar({"/d/x.gz": liar.honest(packed)}) as web:
-        made = server.cli_json("data", "register", "cli-data", f"{web.url}/d/x.gz", "workspaceblobstore:data/sub", "--tag", "a=b")
+        made = server.cli_json(
+            "data", "register", "cli-data", f"{web.url}/d/x.gz", "workspaceblobstore:data/sub", "--tag", "a=b"
+        )
         assert (made["version"], made["tags"]) == (1, {"a": "b"})
         assert server.cli("data", "register", "cli-data", f"{web.url}/other", check=False).returncode == 6
         other = server.cli_json("data", "register", "cli-data", "workspaceblobstore:data/a.txt", "--new-version")
@@ -70,7 +74,9 @@ def test_a_dataset_of_a_url_and_a_datastore(server, folder, tmp_path):
 
 def test_models_are_registered_shown_downloaded_and_deleted(server, folder, tmp_path):
     source, contents = folder
-    made = server.cli_json("model", "register", "cli-model", source, "--framework", "Custom", "--tag", "k=v", "--property", "p=q")
+    made = server.cli_json(
+        "model", "register", "cli-model", source, "--framework", "Custom", "--tag", "k=v", "--property", "p=q"
+    )
     assert (made["version"], made["files"], made["tags"], made["properties"]) == (1, 4, {"k": "v"}, {"p": "q"})
     one = server.cli_json("model", "register", "cli-model", source / "a.txt")
     assert (one["version"], one["files"]) == (2, 1)
@@ -91,7 +97,9 @@ def test_a_model_of_a_run_with_its_lineage(server, tmp_path):
     (tmp_path / "graph").write_bytes(saved_model.make())
     run = client.submit(f"mkdir -p outputs/model && cp {tmp_path}/graph outputs/model/saved_model.pb")
     client.wait(run, "Completed")
-    shown = server.cli("model", "register", "run-model", "outputs/model", "--run", run, "--framework", "TensorFlow").stdout
+    shown = server.cli(
+        "model", "register", "run-model", "outputs/model", "--run", run, "--framework", "TensorFlow"
+    ).stdout
     assert "serving_default" in shown and "variables/" in shown
     assert run in server.cli("model", "lineage", "run-model").stdout
     lineage = json.loads(server.cli("-o", "json", "model", "lineage", "run-model:1").stdout)

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import ssl
+import subprocess
 import threading
 
 import pytest
@@ -93,7 +95,10 @@ def test_a_transfer_is_resumed_by_the_next_server(make_server):
         waiting = threading.Thread(target=lambda: pytest.raises(Exception, materialize, client, dataset))
         waiting.start()
         partial = server.state / "store" / "partial"
-        arrived = lambda: sum(file.stat().st_size for file in partial.iterdir() if file.name.startswith("url-")) >= 600_000
+
+        def arrived():
+            return sum(file.stat().st_size for file in partial.iterdir() if file.name.startswith("url-")) >= 600_000
+
         wait_for(arrived, 30, "the first part of the body")
         server.kill()
         go.set()
@@ -112,7 +117,11 @@ def test_a_resumed_body_that_changed_starts_anew(client):
 
 def test_redirects_are_followed_but_not_for_ever(client):
     handlers = {"/to": liar.honest(b"there"), "/from": liar.redirect("/to")}
-    handlers |= {"/loop": liar.redirect("/pool"), "/pool": liar.redirect("/loop"), "/file": liar.redirect("file:///etc/passwd")}
+    handlers |= {
+        "/loop": liar.redirect("/pool"),
+        "/pool": liar.redirect("/loop"),
+        "/file": liar.redirect("file:///etc/passwd"),
+    }
     with Liar(handlers) as web:
         made = fetch(client, f"{web.url}/from").expect(200).json()
         assert made["sources"][0]["digest"] == digest(b"there")
@@ -186,7 +195,9 @@ def test_two_at_once_fetch_a_url_once(server, client):
     with Liar({"/shared": handle}) as web:
         dataset = save_dataset(client, {"url": f"{web.url}/shared"})
         answers = []
-        threads = [threading.Thread(target=lambda: answers.append(materialize(server.client(), dataset))) for _ in range(4)]
+        threads = [
+            threading.Thread(target=lambda: answers.append(materialize(server.client(), dataset))) for _ in range(4)
+        ]
         [thread.start() for thread in threads]
         wait_for(lambda: web.seen("/shared"), 30, "the first request")
         go.set()
@@ -223,7 +234,9 @@ def test_a_server_that_stops_ends_its_transfers(make_server):
     client = server.client()
     with Liar({"/held": liar.held(BODY, 10, go)}) as web:
         dataset = save_dataset(client, {"url": f"{web.url}/held"})
-        waiting = threading.Thread(target=lambda: pytest.raises(Exception, lambda: materialize(client, dataset).expect(200)))
+        waiting = threading.Thread(
+            target=lambda: pytest.raises(Exception, lambda: materialize(client, dataset).expect(200))
+        )
         waiting.start()
         wait_for(lambda: web.seen("/held"), 30, "the transfer")
         server.stop()
@@ -251,3 +264,31 @@ def test_one_bad_url_among_good_ones_is_named(client):
     with Liar({"/good": liar.honest(b"good"), "/bad": liar.status("404 Not Found")}) as web:
         urls = [f"{web.url}/good", f"{web.url}/bad"]
         check_refused(fetch(client, *urls), urls[1], 502, "404")
+
+
+def test_https_is_verified(make_server, tmp_path):
+    """libcurl brings a TLS of its own beside the server's."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    command += ["-subj", "/CN=liar", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    plain = {"https_proxy": "", "no_proxy": ""}
+    trusting = make_server(config=LOOPBACK, environment=plain | {"SSL_CERT_FILE": str(certificate)}).start().prepare()
+    stranger = make_server(config=LOOPBACK, environment=plain).start().prepare()
+    with Liar({"/secure": liar.honest(BODY)}, tls=context) as web:
+        made = fetch(trusting.client(), f"{web.url}/secure").expect(200).json()
+        assert made["sources"][0]["digest"] == digest(BODY)
+        check_refused(fetch(stranger.client(), f"{web.url}/secure"), f"{web.url}/secure", 502, "could not be fetched")

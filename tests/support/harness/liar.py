@@ -16,11 +16,11 @@ def etag_of(body):
 class Liar:
     """Handlers get a Call and write raw bytes. Use as a context manager."""
 
-    def __init__(self, handlers):
-        self.handlers, self.requests, self.lock = handlers, [], threading.Lock()
+    def __init__(self, handlers, tls=None):
+        self.handlers, self.requests, self.lock, self.tls = handlers, [], threading.Lock(), tls
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         self.threads = []
 
     def __enter__(self):
@@ -45,6 +45,8 @@ class Liar:
     def serve(self, connection):
         with connection, contextlib.suppress(OSError):
             connection.settimeout(30)
+            if self.tls:
+                connection = self.tls.wrap_socket(connection, server_side=True)
             head = b""
             while b"\r\n\r\n" not in head:
                 piece = connection.recv(65536)
@@ -53,7 +55,9 @@ class Liar:
                 head += piece
             lines = head.decode("latin-1").split("\r\n")
             method, target, _ = lines[0].split(" ", 2)
-            headers = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines[1:] if line)}
+            headers = {
+                key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines[1:] if line)
+            }
             call = Call(connection, method, target, headers)
             with self.lock:
                 call.number = sum(seen.target == target for seen in self.requests)
@@ -127,7 +131,11 @@ def truncated(body, cut, then=None):
 
 def longer(body):
     def handle(call):
-        call.send(f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body + b"more" * 100)
+        call.send(
+            f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+            + b"more" * 100
+        )
 
     return handle
 

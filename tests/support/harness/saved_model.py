@@ -27,6 +27,10 @@ def tensor(dtype, *shape):
 
 def make(version="2.2.0"):
     """One signature, image: float32[-1,28,28] → label: int64[-1]."""
-    signature = entry(1, "image", tensor(1, -1, 28, 28)) + entry(2, "label", tensor(9, -1)) + data(3, b"tensorflow/serving/predict")
+    signature = (
+        entry(1, "image", tensor(1, -1, 28, 28))
+        + entry(2, "label", tensor(9, -1))
+        + data(3, b"tensorflow/serving/predict")
+    )
     graph = data(1, data(4, b"serve") + data(5, version.encode())) + entry(5, "serving_default", signature)
     return number(1, 1) + data(2, graph)
