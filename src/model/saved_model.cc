@@ -11,6 +11,7 @@ using base::Code;
 
 constexpr std::size_t kMaxItems = 10'000;  // signatures, tensors, dimensions: each far below
 constexpr std::size_t kMaxText = 4096;
+constexpr std::string_view kDefault = "serving_default";
 
 std::unexpected<base::Error> broken() {
   return base::fail(
@@ -187,6 +188,10 @@ base::Result<SavedModelInfo> parse_saved_model(std::string_view bytes) {
     return read_graph(field.bytes, info);
   });
   if (!good || !has_graph) return broken();
+  // TensorFlow keeps its own entry points among the signatures; nobody may call them.
+  std::erase_if(info.signatures, [](const auto& signature) { return signature.name.starts_with("__saved_model_"); });
+  std::ranges::sort(info.signatures, {},
+                    [](const auto& signature) { return std::pair(signature.name != kDefault, signature.name); });
   return info;
 }
 

@@ -27,7 +27,7 @@ struct Signature {
 
 struct SavedModelInfo {
   std::string tensorflow_version;
-  std::vector<Signature> signatures;
+  std::vector<Signature> signatures;  // those that a service can call, serving_default first
 };
 
 base::Result<SavedModelInfo> parse_saved_model(std::string_view bytes);

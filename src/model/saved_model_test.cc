@@ -27,6 +27,7 @@ std::string digits_model() {
   std::string signature = entry(1, "image", tensor(1, dimension(-1) + dimension(28) + dimension(28))) +
                           entry(2, "label", tensor(9, number(3, 1))) + bytes(3, "tensorflow/serving/predict");
   std::string graph = bytes(1, bytes(4, "serve") + bytes(5, "2.2.0")) + bytes(2, std::string(1000, 'g')) +
+                      entry(5, "__saved_model_init_op", bytes(2, bytes(1, "op"))) + entry(5, "a", signature) +
                       entry(5, "serving_default", signature);
   return number(1, 1) + bytes(2, graph);
 }
@@ -35,7 +36,7 @@ TEST(SavedModel, TellsItsSignatures) {
   auto info = parse_saved_model(digits_model());
   ASSERT_TRUE(info) << info.error().text();
   EXPECT_EQ(info->tensorflow_version, "2.2.0");
-  ASSERT_EQ(info->signatures.size(), 1u);
+  ASSERT_EQ(info->signatures.size(), 2u) << "TensorFlow's own entry point is none";
   const auto& signature = info->signatures[0];
   EXPECT_EQ(signature.name, "serving_default");
   EXPECT_EQ(signature.method, "tensorflow/serving/predict");
