@@ -61,6 +61,8 @@ void visit_references(Connection& connection, const std::function<void(const bas
   visit_all("SELECT digest FROM artifacts", false);
   visit_all("SELECT digest FROM log_segments", false);
   visit_all("SELECT DISTINCT snapshot FROM runs INDEXED BY runs_by_snapshot WHERE snapshot IS NOT NULL", true);
+  // A backup of an older version is checked as it is: it has no registry yet.
+  if (!connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'models'").step()) return;
   visit_all("SELECT digest FROM datastore_files", false);
   visit_all("SELECT digest FROM url_cache", false);
   visit_all("SELECT tree FROM datasets WHERE tree IS NOT NULL", true);
