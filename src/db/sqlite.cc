@@ -258,4 +258,8 @@ std::optional<std::string> Statement::optional_text(int column) const {
 std::optional<base::UtcTime> Statement::optional_time(int column) const {
   return is_null(column) ? std::nullopt : std::optional(time(column));
 }
+std::optional<base::Digest> Statement::optional_digest(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(digest(column));
+}
+
 }  // namespace lathe::db

@@ -60,6 +60,7 @@ class Statement {
   std::string text(int column) const;
   std::string blob(int column) const;
   base::Digest digest(int column) const;  // throws corrupt when it is not 32 bytes
+  std::optional<base::Digest> optional_digest(int column) const;
   base::UtcTime time(int column) const { return {integer(column)}; }
   std::optional<std::string> optional_text(int column) const;
   std::optional<base::UtcTime> optional_time(int column) const;

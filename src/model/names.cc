@@ -126,11 +126,14 @@ Result<void> check_tags(const Tags& tags) {
   return {};
 }
 
-Result<void> check_properties(const std::map<std::string, std::string>& properties) {
-  if (properties.size() > kMaxProperties)
-    return refuse_size("properties", "entries", properties.size(), kMaxProperties);
-  for (const auto& [key, value] : properties) LATHE_TRY_VOID(check_tag("properties", key, value));
+Result<void> check_pairs(std::string_view field, const std::map<std::string, std::string>& pairs, std::size_t most) {
+  if (pairs.size() > most) return refuse_size(field, "entries", pairs.size(), most);
+  for (const auto& [key, value] : pairs) LATHE_TRY_VOID(check_tag(field, key, value));
   return {};
+}
+
+Result<void> check_properties(const std::map<std::string, std::string>& properties) {
+  return check_pairs("properties", properties, kMaxProperties);
 }
 
 Result<void> check_label(std::string_view field, std::string_view label) {

@@ -44,6 +44,9 @@ base::Result<void> check_variable_name(std::string_view name);
 // One tag or property; `field` is "tags" or "properties".
 base::Result<void> check_tag(std::string_view field, std::string_view key, std::string_view value);
 base::Result<void> check_tags(const Tags& tags);
+// Tags and properties of things that are registered: text on both sides.
+base::Result<void> check_pairs(std::string_view field, const std::map<std::string, std::string>& pairs,
+                               std::size_t most);
 base::Result<void> check_properties(const std::map<std::string, std::string>& properties);
 // A client's own word: a run type, an environment's name. At most 255 bytes of text on one line.
 base::Result<void> check_label(std::string_view field, std::string_view label);

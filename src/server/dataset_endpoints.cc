@@ -138,7 +138,7 @@ Registration parse_registration(const Request& request, const json::value& body)
   check(model::check_registry_name("dataset", version.name));
   check_uuid("id", version.dataset);
   check(model::check_description(version.description));
-  check(model::check_tags("tags", tags, model::kMaxTags));
+  check(model::check_pairs("tags", tags, model::kMaxTags));
   version.tags_json = map_json(tags);
   return wanted;
 }

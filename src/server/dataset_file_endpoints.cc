@@ -114,7 +114,7 @@ Task<void> work(std::shared_ptr<Job> job) {
     auto result = co_await job->run();
     job->last_line = json::serialize(json::object{{"result", std::move(result)}}) + "\n";
   } catch (const Error& error) {
-    job->last_line = fmt::format("{{\"error\":{}}}\n", wire::encode_error(error));
+    job->last_line = fmt::format("{{\"error\":{}}}\n", std::get<std::string>(Response::error(error).body));
   }
   job->progress->changed.notify();
 }

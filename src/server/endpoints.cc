@@ -20,6 +20,7 @@ void add_all_routes(net::Router& router, Services& services) {
   add_staging_routes(router, services);
   add_store_routes(router, services);
   add_runner_routes(router, services);
+  add_sdk_routes(router, services);
 }
 
 }  // namespace lathe::server

@@ -63,6 +63,7 @@ void add_blob_routes(net::Router& router, Services& services);
 void add_staging_routes(net::Router& router, Services& services);
 void add_store_routes(net::Router& router, Services& services);
 void add_runner_routes(net::Router& router, Services& services);
+void add_sdk_routes(net::Router& router, Services& services);
 
 // For both routes that take metric journals.
 inline constexpr std::uint64_t kMaxJournalPiece = 16u << 20;

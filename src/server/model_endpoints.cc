@@ -157,7 +157,7 @@ void add_properties(Model& model, const std::map<std::string, std::string>& adde
           .field("properties")
           .hint("properties do not change; use a tag");
   }
-  check(model::check_tags("properties", properties, model::kMaxProperties));
+  check(model::check_pairs("properties", properties, model::kMaxProperties));
   model.properties_json = map_json(properties);
 }
 

@@ -60,8 +60,8 @@ void check_wanted(const WantedModel& wanted, const std::string& framework_versio
   if (wanted.model.framework.size() > 255 || framework_version.size() > 255)
     throw Error(Code::invalid, "a framework's name has at most 255 bytes").field("framework");
   if (!wanted.model.run.empty()) check(model::check_run_id(wanted.model.run));
-  check(model::check_tags("tags", wanted.tags, model::kMaxTags));
-  check(model::check_tags("properties", wanted.properties, model::kMaxProperties));
+  check(model::check_pairs("tags", wanted.tags, model::kMaxTags));
+  check(model::check_pairs("properties", wanted.properties, model::kMaxProperties));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ void patch_tags(wire::Fields& fields, const json::value& body, std::map<std::str
     else
       tags[key] = value;
   }
-  check(model::check_tags("tags", tags, model::kMaxTags));
+  check(model::check_pairs("tags", tags, model::kMaxTags));
 }
 
 std::string uuid_of(std::string_view bytes) {
