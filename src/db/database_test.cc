@@ -134,8 +134,11 @@ TEST_F(DatabaseTest, RefusesMoreThanTheQueueHolds) {
     opened.wait();
   }));
   held.get_future().wait();
-  const auto flood = [](Database& db) -> rt::Task<int> {
-    for (std::size_t i = 0; i < kQueueLimit; ++i) drive(db.write([](Connection&) {}), std::promise<base::Result<>>());
+  std::promise<base::Result<>> last;
+  auto worked_off = last.get_future();
+  const auto flood = [&last](Database& db) -> rt::Task<int> {
+    for (std::size_t i = 1; i < kQueueLimit; ++i) drive(db.write([](Connection&) {}), std::promise<base::Result<>>());
+    drive(db.write([](Connection&) {}), std::move(last));
     try {
       co_await db.write([](Connection&) {});
     } catch (const base::Error& error) {
@@ -146,7 +149,8 @@ TEST_F(DatabaseTest, RefusesMoreThanTheQueueHolds) {
   EXPECT_EQ(wait(home, flood(*database)), 1);
   gate.open.set_value();
   holder.get();
-  write_key(1).get();  // the flood is worked off, and there is room again
+  worked_off.get();
+  write_key(1).get();  // there is room again
 }
 
 TEST_F(DatabaseTest, RefusesWorkAfterStop) {

@@ -37,15 +37,25 @@ TEST(Migrations, TogetherGiveExactlyTheSchemaFile) {
   EXPECT_EQ(schema_version(migrated), static_cast<int>(migrations().size()));
 }
 
+// The run 'a' as the first version wrote it.
+void add_run_of_first_version(Connection& connection) {
+  connection.execute(
+      "INSERT INTO workspaces VALUES ('ws', '', '', 1);"
+      "INSERT INTO runs (id, workspace, experiment, compute, state, terminal, generation, spec_json, spec_digest, "
+      "attempt,"
+      " infrastructure_failures, user_failures, notes_json, usage_json, created, late, archived, submitted_by) VALUES"
+      " ('a', 'ws', 'e', 'local', 'Completed', 1, 1, '{\"properties\":{\"git\":\"main\",\"ü\":\"\"}}', x'00', 0, 0, 0,"
+      " '[]', '{}', 1, 0, 0, 'me')");
+}
+
 TEST(Migrations, KeepTheAttemptsOfTheFirstVersion) {
   TempFolder folder;
   Connection connection(folder / "a.db", Connection::Mode::read_write);
   migrate(connection, migrations().first(1));
-  const auto run = add_run(connection, make_run("old"));
-  connection.execute(fmt::format(
-      "INSERT INTO attempts VALUES ({}, 1, zeroblob(32), '[]', '', 7, 8, NULL, 0, 'none', NULL)", run.sequence));
+  add_run_of_first_version(connection);
+  connection.execute("INSERT INTO attempts VALUES (1, 1, zeroblob(32), '[]', '', 7, 8, NULL, 0, 'none', NULL)");
   migrate(connection);
-  const auto found = attempts::find(connection, run.sequence, 1);
+  const auto found = attempts::find(connection, 1, 1);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->placed.micros, 7);
   EXPECT_EQ(found->claimed, base::UtcTime{8});
@@ -65,13 +75,7 @@ TEST(Migrations, RunsOfTheFirstVersionAreFoundByTheirProperties) {
   TempFolder folder;
   Connection connection(folder / "a.db", Connection::Mode::read_write);
   migrate(connection, migrations().first(1));
-  connection.execute(
-      "INSERT INTO workspaces VALUES ('ws', '', '', 1);"
-      "INSERT INTO runs (id, workspace, experiment, compute, state, terminal, generation, spec_json, spec_digest, "
-      "attempt,"
-      " infrastructure_failures, user_failures, notes_json, usage_json, created, late, archived, submitted_by) VALUES"
-      " ('a', 'ws', 'e', 'local', 'Completed', 1, 1, '{\"properties\":{\"git\":\"main\",\"ü\":\"\"}}', x'00', 0, 0, 0,"
-      " '[]', '{}', 1, 0, 0, 'me')");
+  add_run_of_first_version(connection);
   migrate(connection);
   Statement row = connection.prepare("SELECT run, key, value FROM run_properties ORDER BY key");
   ASSERT_TRUE(row.step());
