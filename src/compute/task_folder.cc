@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,9 @@ bool is_gone(pid_t pid) {
   auto close = line.rfind(')');
   return close != line.npos && line.size() > close + 2 && line[close + 2] == 'Z';
 }
+
+// What a runner needs before its script writes anything: its folders and files, the reserve for its end.
+constexpr std::uint64_t kTaskBytes = 1 << 20, kTaskFiles = 32;
 
 // Runners have their task's folder as an argument.
 bool has_argument(pid_t pid, const std::string& wanted) {
@@ -111,6 +115,14 @@ bool is_bare(const fs::path& folder) {
   std::error_code failed;
   fs::directory_iterator entry(folder / "spool", failed);
   return !failed && entry == fs::directory_iterator();
+}
+
+base::Result<void> check_room(const fs::path& work) {
+  struct statvfs disk{};
+  if (::statvfs(work.c_str(), &disk) != 0) return {};  // whoever makes the folder meets the reason
+  const bool counts_files = disk.f_files > 0;
+  if (disk.f_bavail * disk.f_frsize >= kTaskBytes && (!counts_files || disk.f_favail >= kTaskFiles)) return {};
+  return base::fail(base::Code::no_space, "no room for another run in {}", work.string());
 }
 
 base::Result<sys::Fd> take_folder(const fs::path& folder) {

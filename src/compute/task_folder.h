@@ -18,6 +18,9 @@ Provider::Found look_at_folder(const std::filesystem::path& folder);
 // Nothing of a task is in it: a runner empties its run folder before its spool, and keeps the spool's header when it
 // could not.
 bool is_bare(const std::filesystem::path& folder);
+// no_space when a runner could not even begin in a folder of `work`: told before it is started, this makes its run wait
+// instead of fail.
+base::Result<void> check_room(const std::filesystem::path& work);
 // The folder, locked and bare. conflict while a runner lives in it or a spool is left.
 base::Result<sys::Fd> take_folder(const std::filesystem::path& folder);
 // Removes the folder. False when something of its task still lives.
