@@ -1,0 +1,20 @@
+// BlobSource: where a mounted tree gets its bytes from. Nothing it says is believed before it was hashed. Thread-safe
+// and blocking; an implementation waits for a server that is away until interrupt().
+#pragma once
+
+#include "cas/chunk_index.h"
+
+namespace lathe::mount {
+
+class BlobSource {
+ public:
+  virtual ~BlobSource() = default;
+  // `size` bytes of the blob from `offset` on.
+  virtual base::Result<std::string> read(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) = 0;
+  // Of a blob of more than one chunk.
+  virtual base::Result<cas::ChunkIndex> chunks(const base::Digest& digest) = 0;
+  // Every call that waits, and every later one, returns Error(cancelled).
+  virtual void interrupt() = 0;
+};
+
+}  // namespace lathe::mount
