@@ -226,6 +226,19 @@ Fields& Fields::objects(std::string_view key, const std::function<void(Fields&)>
   return *this;
 }
 
+Fields& Fields::object_map(std::string_view key, const std::function<void(const std::string&, Fields&)>& read) {
+  const json::value* value = find(key);
+  if (!value) return *this;
+  if (!value->is_object()) return refuse(key, "an object of objects"), *this;
+  for (const auto& entry : value->get_object()) {
+    const std::string name(entry.key());
+    Fields nested(entry.value(), unknown_, fmt::format("{}.{}", full_name(key), base::printable(name, 80)));
+    if (!nested.error_) read(name, nested);
+    if (auto result = nested.finish(); !result) return keep(std::move(result).error()), *this;
+  }
+  return *this;
+}
+
 base::Result<void> Fields::finish() const {
   if (error_) return base::fail(*error_);
   if (unknown_ == Unknown::pass) return {};

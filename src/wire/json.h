@@ -72,6 +72,8 @@ class Fields {
   // A nested object, and the objects of an array.
   Fields& object(std::string_view key, const std::function<void(Fields&)>& read);
   Fields& objects(std::string_view key, const std::function<void(Fields&)>& read);
+  // An object whose values are objects, by names that the caller chose.
+  Fields& object_map(std::string_view key, const std::function<void(const std::string& name, Fields&)>& read);
 
   // The first mistake, or a field that nobody asked for.
   base::Result<void> finish() const;

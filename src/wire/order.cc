@@ -38,6 +38,8 @@ std::string encode_order(const RunnerOrder& order) {
       {"enforce_memory", order.enforce_memory}};
   out["snapshot"] = order.snapshot ? json::value(order.snapshot->hex()) : json::value(nullptr);
   out["token_expiry"] = order.token_expiry ? json::value(base::format_utc(*order.token_expiry)) : json::value(nullptr);
+  if (!order.inputs.empty()) out["inputs"] = inputs_json(order.inputs);
+  if (!order.outputs.empty()) out["outputs"] = outputs_json(order.outputs);
   return json::serialize(out);
 }
 
@@ -70,6 +72,8 @@ base::Result<RunnerOrder> decode_order(std::string_view text) {
       .integer("segment_bytes", order.segment_bytes)
       .time("token_expiry", order.token_expiry)
       .boolean("enforce_memory", order.enforce_memory);
+  read_inputs(fields, order.inputs);
+  read_outputs(fields, order.outputs);
   LATHE_TRY_VOID(fields.finish());
   return order;
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "model/run.h"
+#include "wire/run_data.h"
 
 namespace lathe::wire {
 
@@ -29,6 +30,8 @@ struct RunnerOrder {
   std::int64_t segment_bytes = 64LL * 1024 * 1024;
   std::optional<base::UtcTime> token_expiry;
   bool enforce_memory = false;
+  std::vector<InputOrder> inputs;
+  std::vector<OutputOrder> outputs;
 };
 
 std::string encode_order(const RunnerOrder& order);
