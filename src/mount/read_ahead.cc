@@ -12,7 +12,7 @@ void ReadAhead::saw(const Node& file, std::uint64_t chunk) {
 void ReadAhead::saw_small(const Node& file) {
   {
     std::lock_guard lock(mutex_);
-    const bool in_order = file.inode > last_file_ && file.inode <= last_file_ + kFilesAhead;
+    const bool in_order = last_file_ != 0 && file.inode > last_file_ && file.inode <= last_file_ + kFilesAhead;
     if (file.inode == last_file_) return;
     last_file_ = file.inode;
     if (!in_order) {

@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "runner/bare_folder.h"
 
 namespace lathe::runner {
 namespace {
@@ -52,7 +51,7 @@ class Delivery {
   base::Result<void> upload_outputs() {
     if (!parcel_.run_folder) return {};
     Listing all;
-    for (const auto& top : kept_folders()) {
+    for (const auto& top : parcel_.kept_folders) {
       Listing listing = parcel_.run_folder->list(top);
       all.files.insert(all.files.end(), listing.files.begin(), listing.files.end());
       all.skipped.insert(all.skipped.end(), listing.skipped.begin(), listing.skipped.end());

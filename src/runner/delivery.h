@@ -23,6 +23,7 @@ struct Parcel {
   const std::string& log_name;
   const RunFolder* run_folder;  // null when it was never made
   ArtifactUploader* uploader;
+  std::vector<std::string> kept_folders;  // what of the run folder is uploaded
   const model::ExitRecord& exit;
 };
 

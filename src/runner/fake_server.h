@@ -77,6 +77,7 @@ class FakeServer {
     return digest.empty() ? std::nullopt : std::optional(read("blobs/" + digest));
   }
   std::string metrics(const std::string& source) const { return read("metrics/" + source); }
+  std::string notes() const { return read("notes"); }
   std::vector<std::string> journal() const {
     std::vector<std::string> out;
     std::istringstream lines(read("journal"));
@@ -233,6 +234,29 @@ class FakeLink : public ServerLink {
   base::Result<void> fetch_pack(const base::Digest& tree,
                                 const std::function<base::Result<void>(std::string_view)>& sink) override {
     return call<void>("fetch_pack", [&] { return sink(server_.read(tree.hex() + ".pack")); });
+  }
+  base::Result<void> add_notes(std::span<const std::string> notes) override {
+    return call<void>("add_notes", [&]() -> base::Result<void> {
+      std::string all = server_.read("notes");
+      for (const auto& note : notes) all += note + "\n";
+      server_.write("notes", all);
+      return {};
+    });
+  }
+  base::Result<std::string> fetch_range(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) override {
+    return call<std::string>("fetch_range", [&]() -> base::Result<std::string> {
+      return server_.read("blobs/" + digest.hex()).substr(offset, size);
+    });
+  }
+  base::Result<cas::ChunkIndex> fetch_chunks(const base::Digest& digest) override {
+    return call<cas::ChunkIndex>("fetch_chunks", [&]() -> base::Result<cas::ChunkIndex> {
+      cas::ChunkHasher hasher;
+      hasher.update(server_.read("blobs/" + digest.hex()));
+      return hasher.finish();
+    });
+  }
+  base::Result<mount::NamePage> list_names(const NameQuery&) override {
+    return base::fail(base::Code::unsupported, "no datastores here");
   }
   void interrupt() override { interrupted_ = true; }
 

@@ -41,6 +41,31 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+// NAME and path of a file below kOutputTop.
+std::optional<std::pair<std::string, std::string>> output_of(std::string_view path) {
+  if (!path.starts_with(kOutputTop)) return std::nullopt;
+  path.remove_prefix(kOutputTop.size());
+  if (!path.starts_with('/')) return std::nullopt;
+  path.remove_prefix(1);
+  const auto slash = path.find('/');
+  if (slash == path.npos) return std::nullopt;
+  return std::pair(std::string(path.substr(0, slash)), std::string(path.substr(slash + 1)));
+}
+
+base::Result<mount::NamedBlob> to_named(const json::value& item) {
+  mount::NamedBlob out;
+  const json::object* object = item.if_object();
+  const json::value* path = object ? object->if_contains("path") : nullptr;
+  const json::value* digest = object ? object->if_contains("digest") : nullptr;
+  if (!path || !path->is_string() || !digest || !digest->is_string())
+    return base::fail(
+        base::Error(base::Code::unsupported, "the files of this datastore have no digests").hint("use as_download()"));
+  out.path = path->as_string();
+  LATHE_TRY(out.blob.digest, base::Digest::parse(std::string_view(digest->as_string())));
+  out.blob.size = number(*object, "size");
+  return out;
+}
+
 class HttpLink : public ServerLink {
  public:
   HttpLink(const std::string& url, const SpoolHeader& header, std::string version)
@@ -157,13 +182,26 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<void> put_artifacts(std::span<const Artifact> artifacts) override {
-    json::array files;
-    for (const auto& artifact : artifacts)
-      files.push_back(json::object{{"path", artifact.path},
-                                   {"digest", artifact.digest.hex()},
-                                   {"size", artifact.size},
-                                   {"executable", artifact.executable}});
+    json::array files, outputs;
+    for (const auto& artifact : artifacts) {
+      json::object file{{"digest", artifact.digest.hex()}, {"size", artifact.size}};
+      if (auto named = output_of(artifact.path)) {
+        file["output"] = named->first;
+        file["path"] = named->second;
+        outputs.push_back(std::move(file));
+        continue;
+      }
+      file["path"] = artifact.path;
+      file["executable"] = artifact.executable;
+      files.push_back(std::move(file));
+    }
+    if (!outputs.empty()) LATHE_TRY_VOID(done(post("/outputs", {{"files", std::move(outputs)}})));
+    if (files.empty()) return {};
     return done(post("/artifacts", {{"files", std::move(files)}}));
+  }
+
+  base::Result<void> add_notes(std::span<const std::string> notes) override {
+    return done(post("/notes", {{"notes", json::array(notes.begin(), notes.end())}}));
   }
 
   base::Result<void> report_finalizing(const model::ExitRecord& exit) override {
@@ -185,6 +223,52 @@ class HttpLink : public ServerLink {
   base::Result<void> fetch_pack(const base::Digest& tree,
                                 const std::function<base::Result<void>(std::string_view)>& sink) override {
     return done(client_.download(fmt::format("/api/v1/trees/{}/pack", tree.hex()), sink));
+  }
+
+  base::Result<std::string> fetch_range(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) override {
+    net::Headers range{{"range", fmt::format("bytes={}-{}", offset, offset + size - 1)}};
+    std::string bytes;
+    bytes.reserve(size);
+    auto sink = [&](std::string_view piece) -> base::Result<void> {
+      if (piece.size() > size - bytes.size()) return base::fail(base::Code::corrupt, "more bytes came than asked for");
+      bytes += piece;
+      return {};
+    };
+    LATHE_TRY_VOID(done(client_.download(fmt::format("/api/v1/blobs/{}", digest.hex()), sink, range)));
+    return bytes;
+  }
+
+  base::Result<cas::ChunkIndex> fetch_chunks(const base::Digest& digest) override {
+    LATHE_TRY(auto response, good(client_.request("GET", fmt::format("/api/v1/blobs/{}/chunks", digest.hex()))));
+    LATHE_TRY(json::object object, to_object(response));
+    cas::ChunkIndex index;
+    index.blob_size = number(object, "size");
+    const json::value* chunks = object.if_contains("chunks");
+    if (!chunks || !chunks->is_array() || number(object, "chunk_bytes") != cas::ChunkIndex::kChunkBytes)
+      return base::fail(base::Code::corrupt, "the server's answer is not a chunk index");
+    for (const auto& item : chunks->as_array()) {
+      if (!item.is_string()) return base::fail(base::Code::corrupt, "the server's answer is not a chunk index");
+      LATHE_TRY(base::Digest chunk, base::Digest::parse(std::string_view(item.as_string())));
+      index.chunks.push_back(chunk);
+    }
+    return index;
+  }
+
+  base::Result<mount::NamePage> list_names(const NameQuery& query) override {
+    auto target = fmt::format("/api/v1/workspaces/{}/datastores/{}/files?limit={}&prefix={}&after={}",
+                              net::encode_segment(query.workspace), net::encode_segment(query.datastore), query.limit,
+                              net::encode_segment(query.prefix), net::encode_segment(query.after));
+    LATHE_TRY(auto response, good(client_.request("GET", target)));
+    LATHE_TRY(json::object object, to_object(response));
+    const json::value *items = object.if_contains("items"), *next = object.if_contains("next");
+    if (!items || !items->is_array()) return base::fail(base::Code::unavailable, "the server's answer lacks its names");
+    mount::NamePage page;
+    for (const auto& item : items->as_array()) {
+      LATHE_TRY(mount::NamedBlob file, to_named(item));
+      page.files.push_back(std::move(file));
+    }
+    page.more = next && !next->is_null();
+    return page;
   }
 
   void interrupt() override { client_.interrupt(); }

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "runner/bare_folder.h"
 #include "sys/clock.h"
 
 namespace lathe::runner {
@@ -21,9 +20,10 @@ constexpr std::uint32_t kEvents =
 
 }  // namespace
 
-LiveUploader::LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link,
-                           Inbox& inbox, BackoffLimits limits)
+LiveUploader::LiveUploader(const RunFolder& folder, std::vector<std::string> tops, ArtifactUploader& uploader,
+                           std::unique_ptr<ServerLink> link, Inbox& inbox, BackoffLimits limits)
     : folder_(folder),
+      tops_(std::move(tops)),
       uploader_(uploader),
       link_(std::move(link)),
       inbox_(inbox),
@@ -41,7 +41,7 @@ void LiveUploader::stop() {
 }
 
 void LiveUploader::run() {
-  for (const auto& top : kept_folders()) watch_tree(top);
+  for (const auto& top : tops_) watch_tree(top);
   for (;;) {
     pollfd waits[] = {{stop_event_.get(), POLLIN, 0}, {notify_.get(), POLLIN, 0}};
     auto wait = until_next_due();
@@ -78,7 +78,7 @@ void LiveUploader::read_events() {
     const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
     at += static_cast<ssize_t>(sizeof *event + event->len);
     if (event->mask & IN_Q_OVERFLOW)
-      for (const auto& top : kept_folders()) watch_tree(top);
+      for (const auto& top : tops_) watch_tree(top);
     if (event->mask & IN_IGNORED) watched_.erase(event->wd);
     auto folder = watched_.find(event->wd);
     if (event->len == 0 || folder == watched_.end()) continue;

@@ -1,7 +1,7 @@
-// LiveUploader: ships files of ./outputs and ./logs while the script runs. A thread of its own with a link of its own;
-// it sleeps until the kernel tells of a change (inotify), and sends a file once it was closed after writing, or was
-// quiet for a second, or has been changing for half a minute. Errors of the link are retried; what it misses is sent at
-// the end.
+// LiveUploader: ships files of ./outputs, ./logs and live outputs while the script runs. A thread of its own with a
+// link of its own; it sleeps until the kernel tells of a change (inotify), and sends a file once it was closed after
+// writing, or was quiet for a second, or has been changing for half a minute. Errors of the link are retried; what it
+// misses is sent at the end.
 #pragma once
 
 #include <map>
@@ -21,9 +21,9 @@ namespace lathe::runner {
 
 class LiveUploader {
  public:
-  // `uploader` belongs to the thread until stop() has returned.
-  LiveUploader(const RunFolder& folder, ArtifactUploader& uploader, std::unique_ptr<ServerLink> link, Inbox& inbox,
-               BackoffLimits limits);
+  // `tops`: the folders that are watched. `uploader` belongs to the thread until stop() has returned.
+  LiveUploader(const RunFolder& folder, std::vector<std::string> tops, ArtifactUploader& uploader,
+               std::unique_ptr<ServerLink> link, Inbox& inbox, BackoffLimits limits);
   ~LiveUploader() { stop(); }
   void stop();
 
@@ -39,6 +39,7 @@ class LiveUploader {
   void upload_due();
 
   const RunFolder& folder_;
+  const std::vector<std::string> tops_;
   ArtifactUploader& uploader_;
   std::unique_ptr<ServerLink> link_;
   Inbox& inbox_;

@@ -14,7 +14,9 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "cas/chunk_index.h"
 #include "model/run.h"
+#include "mount/name_source.h"
 #include "wire/order.h"
 
 namespace lathe::runner {
@@ -58,6 +60,14 @@ struct Artifact {
   bool executable = false;
 };
 
+// Files below it, in the run folder, are outputs for datastores: "<top>/NAME/path".
+inline constexpr std::string_view kOutputTop = ".lathe-outputs";
+
+struct NameQuery {
+  std::string workspace, datastore, prefix, after;
+  int limit = 0;
+};
+
 struct SmallBlob {
   base::Digest digest;
   std::string bytes;
@@ -94,7 +104,10 @@ class ServerLink {
   virtual base::Result<void> upload_pack(std::span<const SmallBlob> blobs) = 0;
   // A large file, resumed where an earlier try broke off. corrupt when its bytes are not those of the digest any more.
   virtual base::Result<void> upload_file(const base::Digest& digest, std::uint64_t size, int fd) = 0;
+  // Names blobs as files of the run; those below kOutputTop as files of the datastores that its outputs name.
   virtual base::Result<void> put_artifacts(std::span<const Artifact> artifacts) = 0;
+  // Says in the run what was done otherwise than asked.
+  virtual base::Result<void> add_notes(std::span<const std::string> notes) = 0;
 
   virtual base::Result<void> report_finalizing(const model::ExitRecord& exit) = 0;
   virtual base::Result<void> finish(const FinishReport& report) = 0;
@@ -102,6 +115,12 @@ class ServerLink {
   virtual base::Result<std::string> fetch_tree(const base::Digest& digest) = 0;
   virtual base::Result<void> fetch_pack(const base::Digest& tree,
                                         const std::function<base::Result<void>(std::string_view)>& sink) = 0;
+
+  // Parts of a blob, the digests of its chunks, and names of a datastore: what a mount reads.
+  virtual base::Result<std::string> fetch_range(const base::Digest& digest, std::uint64_t offset,
+                                                std::uint64_t size) = 0;
+  virtual base::Result<cas::ChunkIndex> fetch_chunks(const base::Digest& digest) = 0;
+  virtual base::Result<mount::NamePage> list_names(const NameQuery& query) = 0;
 
   // From another thread: the call that waits, or the next one that would, returns Error(cancelled).
   virtual void interrupt() = 0;

@@ -172,6 +172,8 @@ void Spool::remove() {
   bool bare = make_bare(run_folder(), kept_folders());
   bare = make_bare(metrics_folder(), {}) && bare;
   std::error_code failed;
+  fs::remove_all(data_folder(), failed);
+  bare = bare && !failed;
   for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
        entry.increment(failed))
     if (entry->path().filename() != kHeader) fs::remove_all(entry->path(), failed);

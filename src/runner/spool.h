@@ -39,6 +39,8 @@ class Spool {
   int lock_fd() const { return lock_.get(); }
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
+  // Copies and mount points of the inputs; there only when the run has some.
+  std::filesystem::path data_folder() const { return folder_.parent_path() / "data"; }
 
   // Where the script writes its metric journals.
   std::filesystem::path metrics_folder() const { return folder_.parent_path() / "metrics"; }

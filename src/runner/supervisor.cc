@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "runner/output_folders.h"
 
 namespace lathe::runner {
 namespace {
@@ -89,7 +90,7 @@ void Supervisor::loop() {
     if (waits[4].revents != 0 && limit_->take())
       request_stop(model::EndReason::timed_out,
                    fmt::format("stopped at the time limit of {} s", shop_.order.max_run_duration_seconds));
-    if (waits[5].revents != 0 && grace_->take()) guardian_->kill();
+    if (waits[5].revents != 0 && grace_->take()) kill();
     if (waits[6].revents != 0 && life_->take()) on_life_tick();
     if (waits[7].revents != 0) on_metrics();
     if (waits[0].revents != 0) return;
@@ -123,9 +124,15 @@ void Supervisor::on_signal() {
 
 void Supervisor::on_inbox() {
   shop_.inbox.acknowledge();
-  if (shop_.inbox.fenced()) guardian_->kill();  // nothing of this attempt counts any more
+  if (shop_.inbox.fenced()) kill();  // nothing of this attempt counts any more
   if (auto reason = shop_.inbox.stop())
     request_stop(*reason, *reason == model::EndReason::preempted ? "preempted" : "canceled");
+}
+
+// A process that waits for data of a server that is away can be killed only when it need not wait any longer.
+void Supervisor::kill() {
+  shop_.inputs.interrupt();
+  guardian_->kill();
 }
 
 void Supervisor::request_stop(model::EndReason reason, std::string message) {
@@ -143,7 +150,8 @@ void Supervisor::request_stop(model::EndReason reason, std::string message) {
 void Supervisor::on_life_tick() {
   if (!watcher_) {
     watcher_.emplace(shop_.make_link(), shop_.inbox, shop_.backoff);
-    live_.emplace(shop_.run_folder, shop_.uploader, shop_.make_link(), shop_.inbox, shop_.backoff);
+    live_.emplace(shop_.run_folder, live_folders_of(shop_.order), shop_.uploader, shop_.make_link(), shop_.inbox,
+                  shop_.backoff);
     meter_.emplace(guardian_->pid(), shop_.order.slice.gpus);
     life_->arm(UsageMeter::kPeriod, UsageMeter::kPeriod);
   }

@@ -14,6 +14,7 @@
 #include "runner/artifact_uploader.h"
 #include "runner/guardian.h"
 #include "runner/inbox.h"
+#include "runner/inputs.h"
 #include "runner/live_uploader.h"
 #include "runner/log_shipper.h"
 #include "runner/log_spool.h"
@@ -36,6 +37,7 @@ struct Workshop {
   const RunFolder& run_folder;
   ArtifactUploader& uploader;
   MetricShipper& metrics;
+  Inputs& inputs;
   Inbox& inbox;
   int signals;              // SIGTERM and companions come out here
   int spool_lock;           // the guardian holds it too
@@ -62,6 +64,7 @@ class Supervisor {
   void on_life_tick();
   void on_metrics();
   void request_stop(model::EndReason reason, std::string message);
+  void kill();
   void drain();
   model::ExitRecord make_record(const std::optional<GuardianReport>& report) const;
 

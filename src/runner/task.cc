@@ -10,6 +10,7 @@
 #include "launch/launcher.h"
 #include "runner/bare_folder.h"
 #include "runner/delivery.h"
+#include "runner/output_folders.h"
 #include "runner/supervisor.h"
 #include "sys/gpu.h"
 #include "sys/process.h"
@@ -48,6 +49,8 @@ class Task {
     }
     order_ = std::move(*claimed);
     claimed_at_ = sys::boot_time();
+    inputs_.emplace(order_, Inputs::Places{spool_.data_folder(), spool_.run_folder()}, make_link_, options_.backoff);
+    inputs_->enter_namespace();  // before there is a second thread
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes));
     LogShipper shipper(log, order_.log_name);
@@ -56,13 +59,15 @@ class Task {
     ArtifactUploader uploader(folder);
     model::ExitRecord exit = program ? supervise(std::move(*program), {log, shipper, metrics, folder, uploader})
                                      : record_of_refusal(program.error());
+    inputs_->end();
     if (inbox_.fenced()) {
       spool_.remove();
       return base::fail(base::Code::fenced, "the attempt is over");
     }
     record(exit, log);
-    return deliver(*link_, {spool_, log, shipper, metrics, order_.log_name, &folder, &uploader, exit}, options_.backoff,
-                   signals_);
+    return deliver(*link_,
+                   {spool_, log, shipper, metrics, order_.log_name, &folder, &uploader, kept_folders_of(order_), exit},
+                   options_.backoff, signals_);
   }
 
  private:
@@ -93,7 +98,7 @@ class Task {
 
   model::ExitRecord supervise(sys::SpawnRequest program, const Cargo& cargo) {
     Supervisor supervisor({order_, cargo.log, cargo.shipper, *link_, make_link_, cargo.folder, cargo.uploader,
-                           cargo.metrics, inbox_, signals_, spool_.lock_fd(), deadline(), options_.backoff});
+                           cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(), deadline(), options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
     // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is
@@ -107,9 +112,11 @@ class Task {
         spool_.write_order(order_));  // before anything is started: an adopter without it knows that nothing was
     if (order_.snapshot) LATHE_TRY_VOID(deliver_snapshot());
     LATHE_TRY_VOID(make_run_folder());
+    LATHE_TRY(launch::Variables paths, deliver_data());
     prepared_ = true;
     envs::UserManaged realiser;
     LATHE_TRY(envs::Realised realised, realiser.realise(order_.environment));
+    for (auto& [name, value] : paths) realised.variables[name] = std::move(value);
     launch::LaunchInput input{
         .command = order_.command,
         .interpreter = realised.interpreter,
@@ -130,20 +137,41 @@ class Task {
     return program;
   }
 
-  base::Result<void> deliver_snapshot() {
+  // Calls `work` until it succeeds or fails for good; it gets a function to ask between its pieces, whose error ends
+  // it.
+  template <class Work>
+  base::Result<void> prepare_patiently(Work work) {
     std::optional<Watcher> watcher;
-    auto keep_going = [&]() -> base::Result<void> {
+    std::function<base::Result<void>()> keep_going = [&]() -> base::Result<void> {
       if (!watcher && sys::boot_time() - claimed_at_ > kLongPreparation)
         watcher.emplace(make_link_(), inbox_, options_.backoff);
       if (inbox_.stop() || inbox_.fenced() || !pause(std::chrono::nanoseconds(1), signals_))
-        return base::fail(base::Code::cancelled, "stopped while the snapshot was delivered");
+        return base::fail(base::Code::cancelled, "stopped while its files were delivered");
       return {};
     };
     return retry(options_.backoff, signals_, [&]() -> base::Result<void> {
       LATHE_TRY_VOID(keep_going());
+      return work(keep_going);
+    });
+  }
+
+  base::Result<void> deliver_snapshot() {
+    return prepare_patiently([&](const auto& keep_going) -> base::Result<void> {
       LATHE_TRY_VOID(empty_run_folder());
       return options_.deliver_snapshot(*link_, *order_.snapshot, spool_.run_folder(), keep_going);
     });
+  }
+
+  // The variables that hold the paths of inputs and outputs.
+  base::Result<launch::Variables> deliver_data() {
+    LATHE_TRY(launch::Variables out, make_output_folders(order_, spool_.run_folder()));
+    if (order_.inputs.empty()) return out;
+    LATHE_TRY_VOID(prepare_patiently(
+        [&](const auto& keep_going) { return inputs_->deliver(*link_, options_.deliver_snapshot, keep_going); }));
+    // The run goes on without its notes rather than without its data.
+    if (!inputs_->notes().empty() && !link_->add_notes(inputs_->notes())) base::log::warn("notes were not taken");
+    out.insert(inputs_->variables().begin(), inputs_->variables().end());
+    return out;
   }
 
   // Of what an earlier try, broken off by a server that went away, left in it.
@@ -178,6 +206,7 @@ class Task {
   const int signals_;
   std::unique_ptr<ServerLink> link_;
   Order order_;
+  std::optional<Inputs> inputs_;  // after the order, which it looks at
   base::Duration claimed_at_{};
   bool prepared_ = false, recorded_ = false;
 };
@@ -221,9 +250,15 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
   }
   const std::string log_name = order ? order->log_name : "";
   MetricShipper metrics(spool.metrics_folder());
-  Parcel parcel{
-      spool, log, shipper, metrics, log_name, folder && order ? &*folder : nullptr, uploader ? &*uploader : nullptr,
-      *exit};
+  Parcel parcel{spool,
+                log,
+                shipper,
+                metrics,
+                log_name,
+                folder && order ? &*folder : nullptr,
+                uploader ? &*uploader : nullptr,
+                kept_folders_of(order.value_or(Order())),
+                *exit};
   return deliver(*link, parcel, options.backoff, signals.get());
 }
 

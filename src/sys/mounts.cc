@@ -50,6 +50,19 @@ base::Result<void> enter_user_namespace() {
   return {};
 }
 
+base::Result<void> bind_with(std::uint64_t flags, const std::filesystem::path& from, const std::filesystem::path& to) {
+  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, from.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!tree) return refused(fmt::format("binding {}", from.string()));
+  mount_attr attributes{};
+  attributes.attr_set = flags;
+  // Before it has a place: nobody sees it writable for a moment.
+  if (::syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0)
+    return refused(fmt::format("binding {} with its rights", from.string()));
+  if (::syscall(SYS_move_mount, tree.get(), "", AT_FDCWD, to.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    return refused(fmt::format("mounting at {}", to.string()));
+  return {};
+}
+
 }  // namespace
 
 base::Result<void> enter_mount_namespace() {
@@ -62,16 +75,11 @@ base::Result<void> enter_mount_namespace() {
 }
 
 base::Result<void> bind_read_only(const std::filesystem::path& from, const std::filesystem::path& to) {
-  Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, from.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
-  if (!tree) return refused(fmt::format("binding {}", from.string()));
-  mount_attr attributes{};
-  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  // Before it has a place: nobody sees it writable for a moment.
-  if (::syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0)
-    return refused(fmt::format("binding {} read-only", from.string()));
-  if (::syscall(SYS_move_mount, tree.get(), "", AT_FDCWD, to.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
-    return refused(fmt::format("mounting at {}", to.string()));
-  return {};
+  return bind_with(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, from, to);
+}
+
+base::Result<void> bind(const std::filesystem::path& from, const std::filesystem::path& to) {
+  return bind_with(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, from, to);
 }
 
 base::Result<Fd> mount_fuse(const std::filesystem::path& to) {

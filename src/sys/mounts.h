@@ -18,6 +18,9 @@ base::Result<void> enter_mount_namespace();
 // `from` appears at `to` (both exist), read-only, without devices and set-user-id programs.
 base::Result<void> bind_read_only(const std::filesystem::path& from, const std::filesystem::path& to);
 
+// As it is, writable.
+base::Result<void> bind(const std::filesystem::path& from, const std::filesystem::path& to);
+
 // A FUSE file system at `to`, read-only; whoever serves it does so through the descriptor. While nobody does, whoever
 // looks into `to` waits; when the descriptor is closed, all of them get ENOTCONN.
 base::Result<Fd> mount_fuse(const std::filesystem::path& to);

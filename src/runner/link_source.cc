@@ -1,0 +1,57 @@
+#include "runner/link_source.h"
+
+#include <sys/eventfd.h>
+
+namespace lathe::runner {
+
+LinkSource::LinkSource(LinkFactory make_link, BackoffLimits backoff)
+    : make_link_(std::move(make_link)), backoff_(backoff), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+std::unique_ptr<ServerLink> LinkSource::take() {
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<ServerLink> link;
+  if (idle_.empty()) {
+    link = make_link_();
+  } else {
+    link = std::move(idle_.back());
+    idle_.pop_back();
+  }
+  busy_.insert(link.get());
+  if (interrupted_) link->interrupt();
+  return link;
+}
+
+void LinkSource::give(std::unique_ptr<ServerLink> link) {
+  std::lock_guard lock(mutex_);
+  busy_.erase(link.get());
+  idle_.push_back(std::move(link));
+}
+
+template <class Call>
+auto LinkSource::with_link(Call call) -> decltype(call(std::declval<ServerLink&>())) {
+  auto link = take();
+  auto result = retry(backoff_, stop_event_.get(), [&] { return call(*link); });
+  give(std::move(link));
+  return result;
+}
+
+base::Result<std::string> LinkSource::read(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) {
+  return with_link([&](ServerLink& link) { return link.fetch_range(digest, offset, size); });
+}
+
+base::Result<cas::ChunkIndex> LinkSource::chunks(const base::Digest& digest) {
+  return with_link([&](ServerLink& link) { return link.fetch_chunks(digest); });
+}
+
+base::Result<mount::NamePage> LinkSource::names(const NameQuery& query) {
+  return with_link([&](ServerLink& link) { return link.list_names(query); });
+}
+
+void LinkSource::interrupt() {
+  ::eventfd_write(stop_event_.get(), 1);
+  std::lock_guard lock(mutex_);
+  interrupted_ = true;
+  for (auto* link : busy_) link->interrupt();
+}
+
+}  // namespace lathe::runner

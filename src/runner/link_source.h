@@ -1,0 +1,54 @@
+// LinkSource: what a mount in this run reads from the server: bytes of blobs and names of datastores. Thread-safe: each
+// call takes a link that no other uses, and makes one when there is none. A server that is away is waited for.
+#pragma once
+
+#include <mutex>
+#include <set>
+
+#include "mount/blob_source.h"
+#include "mount/name_source.h"
+#include "runner/retry.h"
+#include "runner/server_link.h"
+#include "sys/fd.h"
+
+namespace lathe::runner {
+
+class LinkSource final : public mount::BlobSource {
+ public:
+  LinkSource(LinkFactory make_link, BackoffLimits backoff);
+
+  base::Result<std::string> read(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) override;
+  base::Result<cas::ChunkIndex> chunks(const base::Digest& digest) override;
+  base::Result<mount::NamePage> names(const NameQuery& query);
+  void interrupt() override;
+
+ private:
+  template <class Call>
+  auto with_link(Call call) -> decltype(call(std::declval<ServerLink&>()));
+  std::unique_ptr<ServerLink> take();
+  void give(std::unique_ptr<ServerLink> link);
+
+  const LinkFactory make_link_;
+  const BackoffLimits backoff_;
+  const sys::Fd stop_event_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ServerLink>> idle_;
+  std::set<ServerLink*> busy_;
+  bool interrupted_ = false;
+};
+
+// The names of one datastore.
+class DatastoreNames final : public mount::NameSource {
+ public:
+  DatastoreNames(LinkSource& source, std::string workspace, std::string datastore)
+      : source_(source), workspace_(std::move(workspace)), datastore_(std::move(datastore)) {}
+  base::Result<mount::NamePage> list(const std::string& prefix, const std::string& after, int limit) override {
+    return source_.names({workspace_, datastore_, prefix, after, limit});
+  }
+
+ private:
+  LinkSource& source_;
+  const std::string workspace_, datastore_;
+};
+
+}  // namespace lathe::runner
