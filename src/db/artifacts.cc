@@ -67,6 +67,10 @@ void visit_references(Connection& connection, const std::function<void(const bas
   visit_all("SELECT digest FROM url_cache", false);
   visit_all("SELECT tree FROM datasets WHERE tree IS NOT NULL", true);
   visit_all("SELECT tree FROM models", true);
+  visit_all(
+      "SELECT DISTINCT i.tree FROM runs AS r INDEXED BY runs_live JOIN run_inputs AS i ON i.run = r.sequence "
+      "WHERE r.terminal = 0 AND i.tree IS NOT NULL",
+      true);
 }
 
 }  // namespace lathe::db::artifacts

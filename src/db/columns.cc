@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/error.h"
+#include "wire/run_data.h"
 
 namespace lathe::db::columns {
 
@@ -110,6 +111,7 @@ void add_later_fields(json::object& object, const model::RunSpec& spec) {
   add("environment_name", spec.environment.name);
   add("environment_version", spec.environment.version);
   if (spec.definition) object["definition"] = spec.definition->hex();
+  wire::add_run_data(object, spec.inputs, spec.outputs);
 }
 
 void read_later_fields(const json::object& object, model::RunSpec& spec) {
@@ -125,6 +127,11 @@ void read_later_fields(const json::object& object, model::RunSpec& spec) {
   read("environment_version", spec.environment.version);
   read("definition", definition);
   if (!definition.empty()) spec.definition = base::value_or_throw(base::Digest::parse(definition));
+  if (!object.contains("inputs") && !object.contains("outputs")) return;
+  const json::value whole(object);
+  wire::Fields fields(whole, wire::Unknown::pass);
+  wire::read_run_data(fields, spec.inputs, spec.outputs);
+  base::value_or_throw(fields.finish());
 }
 
 model::RunSpec to_spec(const json::value& value) {

@@ -226,6 +226,8 @@ Result<void> check_interactive(const RunSpec& spec) {
   if (!spec.command.command.empty()) return refuse_field("command");
   if (!spec.command.arguments.empty()) return refuse_field("arguments");
   if (!spec.compute.empty()) return refuse_field("compute");
+  if (!spec.inputs.empty()) return refuse_field("inputs");
+  if (!spec.outputs.empty()) return refuse_field("outputs");
   if (spec.node_count != 1) return refuse_field("node_count");
   return {};
 }
@@ -250,6 +252,7 @@ Result<void> validate_spec(const RunSpec& spec) {
                   fmt::format("use at most {} bytes of text on one line", kMaxDisplayNameBytes));
   LATHE_TRY_VOID(check_work(spec));
   LATHE_TRY_VOID(check_environment(spec.environment));
+  LATHE_TRY_VOID(check_run_data(spec.inputs, spec.outputs));
   if (!spec.parent.value.empty()) LATHE_TRY_VOID(check_name({"parent", 256, "_.-", "_"}, spec.parent.value));
   LATHE_TRY_VOID(check_label("run_type", spec.run_type));
   LATHE_TRY_VOID(check_range("priority", spec.priority, -kMaxPriority, kMaxPriority));

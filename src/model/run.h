@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/time.h"
+#include "model/run_data.h"
 #include "model/run_state.h"
 
 namespace lathe::model {
@@ -63,8 +64,10 @@ struct RunSpec {
   Tags tags;
   std::map<std::string, std::string> properties;
   RunKind kind = RunKind::script;
-  RunId parent;                            // empty: none
-  std::string run_type;                    // a client's word for what this is, e.g. "azureml.scriptrun"
+  RunId parent;          // empty: none
+  std::string run_type;  // a client's word for what this is, e.g. "azureml.scriptrun"
+  RunInputs inputs;
+  RunOutputs outputs;
   std::optional<base::Digest> definition;  // of the client's own description of the run, which is kept beside it
   bool operator==(const RunSpec&) const = default;
 };

@@ -23,7 +23,7 @@ class LazyTree final : public FileTree {
   std::vector<cas::BlobInfo> following(Inode file, std::size_t most) override;
 
  private:
-  static constexpr int kPage = 1000;
+  static constexpr int kPage = 500;
   struct Item {
     Node node;
     std::string prefix = {};  // of a folder: what the paths of its files begin with

@@ -53,8 +53,9 @@ struct AuthorityTest : ::testing::Test {
   StoreWork store_work{home, files, *store};
   Reserve reserve{state, home, files, scope};
   rt::Notifier events{home};
-  Core core{home,    files,   scope, rt::system_clock(), *database, *store, store_work, provider, site,
-            metrics, reserve, events};
+  cas::Views views = base::value_or_throw(cas::Views::open(folder / "views", *store));
+  Core core{home,     files, scope,   rt::system_clock(), *database, *store, store_work, views,
+            provider, site,  metrics, reserve,            events};
   Authority authority{core};
 
   void TearDown() override {

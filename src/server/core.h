@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "cas/disk_store.h"
+#include "cas/views.h"
 #include "compute/provider.h"
 #include "db/database.h"
 #include "net/http.h"
@@ -28,6 +29,7 @@ struct Core {
   db::Database& database;
   cas::DiskStore& store;
   StoreWork& store_work;
+  cas::Views& views;
   compute::Provider& provider;
   const SiteConfig& site;
   Metrics& metrics;

@@ -2,6 +2,7 @@
 #include "db/cursor.h"
 #include "db/workspaces.h"
 #include "model/names.h"
+#include "server/datastore_writes.h"
 #include "server/datastores.h"
 #include "server/endpoints.h"
 #include "server/http_tools.h"
@@ -36,6 +37,14 @@ std::string checked_prefix(const Request& request) {
   return prefix;
 }
 
+// A reader that steps over a folder goes on behind its last possible name, which no cursor could tell.
+std::string checked_after(const Request& request) {
+  auto after = request.query_value("after").value_or("");
+  if (after.size() > model::kMaxPathBytes + 8)
+    throw Error(Code::invalid, "after is longer than any path").field("after");
+  return after;
+}
+
 json::object show(const StoredFile& file) {
   json::value digest;
   if (file.digest) digest = file.digest->hex();
@@ -46,12 +55,12 @@ json::object show(const StoredFile& file) {
 }
 
 Task<Response> list_files(Services& services, Request& request) {
-  allow_query(request, {"prefix", "limit", "cursor"});
+  allow_query(request, {"prefix", "after", "limit", "cursor"});
   int limit = page_limit(request);
   auto prefix = checked_prefix(request), cursor = page_cursor(request);
   auto datastore = co_await load(services, request);
   const auto scope = fmt::format("datastore files\n{}\n{}\n{}", datastore.workspace, datastore.name, prefix);
-  auto after = cursor.empty() ? std::string() : db::read_cursor(scope, cursor);
+  auto after = cursor.empty() ? checked_after(request) : db::read_cursor(scope, cursor);
   auto files = co_await files_after(services.core, datastore, prefix, after, limit + 1);
   auto page =
       db::make_page(std::move(files), limit, [&](const StoredFile& last) { return db::make_cursor(scope, last.path); });
@@ -89,38 +98,6 @@ Upload parse_upload(const json::value& body, base::UtcTime now) {
   return upload;
 }
 
-// Nothing may name a blob that is not here. On the pool.
-void require_blobs(Core& core, const std::vector<db::datastores::File>& files) {
-  for (const auto& file : files) {
-    auto size = core.store.find(file.digest);
-    if (!size || *size != static_cast<std::uint64_t>(file.size))
-      throw Error(Code::invalid, fmt::format("the blob of '{}' is not in the store", file.path))
-          .field("files")
-          .hint("send it first: POST /api/v1/blobs/missing, then /api/v1/blobs/pack");
-  }
-}
-
-struct Written {
-  json::array written, skipped;
-};
-
-Task<Written> write_local(Core& core, const Datastore& datastore, const Upload& upload) {
-  if (!datastore.writable)
-    throw Error(Code::conflict, fmt::format("the datastore '{}' is only read", datastore.name))
-        .field("datastore")
-        .hint("an operator can register it with \"writable\": true");
-  co_return co_await core.files.run(core.home, [&] {
-    Written done;
-    auto folder = open_local(core, datastore);
-    for (const auto& file : upload.files) {
-      auto blob = base::value_or_throw(core.store.open(file.digest));
-      bool written = base::value_or_throw(folder.write_file(file.path, blob, upload.overwrite));
-      (written ? done.written : done.skipped).push_back(json::string(file.path));
-    }
-    return done;
-  });
-}
-
 Task<Response> put_files(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
@@ -129,9 +106,9 @@ Task<Response> put_files(Services& services, Request& request) {
   auto upload = parse_upload(body, now);
   auto datastore = co_await load(services, request);
   require_readable(datastore);
-  co_await core.files.run(core.home, [&] { require_blobs(core, upload.files); });
-  Written done;
-  if (datastore.kind == "local") done = co_await write_local(core, datastore, upload);
+  co_await core.files.run(core.home, [&] { require_file_blobs(core, upload.files); });
+  WrittenFiles done;
+  if (datastore.kind == "local") done = co_await write_local_files(core, datastore, upload.files, upload.overwrite);
   auto caller = caller_of(request);
   co_await core.database.write([&](db::Connection& connection) {
     if (datastore.kind == "store") {

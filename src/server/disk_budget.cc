@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "server/garbage.h"
+#include "server/view_cache.h"
 
 namespace lathe::server {
 
@@ -22,6 +23,7 @@ Task<void> DiskBudget::measure() {
 
 Task<void> DiskBudget::collect(std::chrono::seconds lease) {
   try {
+    co_await prune_views(core_, std::chrono::minutes(1));
     auto report =
         co_await collect_store_garbage(core_, {"server", 0, "disk budget"}, {.lease = lease, .dry_run = false});
     base::log::info("collected for the disk budget",

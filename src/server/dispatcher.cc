@@ -63,6 +63,7 @@ Task<void> Dispatcher::recover() {
 }
 
 Task<void> Dispatcher::recover_attempt(RunRecord run) {
+  if (run.state == model::RunState::preparing) co_return;       // not yet for the queue
   if (run.spec.kind == model::RunKind::interactive) co_return;  // its client's, not ours to place or to lose
   auto loaded = co_await core_.database.read([&](db::Connection& connection) {
     auto attempt = run.attempt > 0 ? db::attempts::find(connection, run.sequence, run.attempt) : std::nullopt;

@@ -13,6 +13,7 @@
 #include "server/dispatcher.h"
 #include "server/live_logs.h"
 #include "server/metric_journals.h"
+#include "server/run_preparation.h"
 #include "server/runner_desk.h"
 #include "server/trees.h"
 #include "server/url_sources.h"
@@ -32,6 +33,7 @@ struct Services {
   DiskBudget& budget;
   MetricJournals& journals;
   UrlSources& urls;
+  RunPreparation& preparation;
   base::UtcTime started;
   std::function<std::string()> render_metrics;
 };

@@ -1,6 +1,7 @@
 #include "server/garbage.h"
 
 #include "db/artifacts.h"
+#include "server/view_cache.h"
 
 namespace lathe::server {
 
@@ -11,6 +12,7 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collect
         connection, [&](const base::Digest& digest, bool is_tree) { found.push_back({digest, is_tree}); });
     return found;
   });
+  if (!wanted.dry_run) co_await prune_views(core, std::chrono::hours(1));
   cas::GcOptions options;
   options.now = core.clock.utc();
   options.lease = wanted.lease;

@@ -1,12 +1,15 @@
 #include "server/run_changes.h"
 
+#include "base/strings.h"
 #include "db/attempts.h"
 #include "db/computes.h"
 #include "db/events.h"
 #include "db/experiments.h"
 #include "db/node_claims.h"
 #include "db/node_exits.h"
+#include "db/run_inputs.h"
 #include "db/runs.h"
+#include "server/output_datasets.h"
 
 namespace lathe::server {
 
@@ -73,6 +76,12 @@ void check_parent(Connection& connection, const std::string& workspace, const mo
         .hint("name a run of the same workspace; lathe run list shows them");
 }
 
+model::Change get_ready(const RunRecord& run, base::UtcTime now) {
+  if (run.spec.kind == model::RunKind::interactive) return base::value_or_throw(model::interactive_started(run, now));
+  if (!run.spec.inputs.empty()) return {.run = run, .attempt = std::nullopt, .moves = {}, .changed = false};
+  return base::value_or_throw(model::prepared(run, "the environment is the user's", now));
+}
+
 struct Loaded {
   RunRecord run;
   model::AttemptRecord attempt;
@@ -127,9 +136,8 @@ Changed submit_run(Connection& connection, const model::Submission& submission, 
   check_parent(connection, submission.workspace, spec.parent);
   db::experiments::ensure(connection, submission.workspace, spec.experiment, now);
   auto made = model::make_run(submission, spec, now);
-  // Nothing has to be built for the user's own interpreter, so the run is ready for the queue at once.
-  auto ready = base::value_or_throw(interactive ? model::interactive_started(made.run, now)
-                                                : model::prepared(made.run, "the environment is the user's", now));
+  // Nothing has to be built for the user's own interpreter: without inputs the run is ready for the queue at once.
+  auto ready = get_ready(made.run, now);
   db::runs::insert(connection, ready.run);
   db::runs::store_definition(connection, ready.run.sequence, wish.definition);
   db::events::append_moves(connection, ready.run, made.moves);
@@ -143,6 +151,29 @@ Changed end_interactive_run(Connection& connection, const RunRecord& run, const 
   auto reason = fmt::format("{} by {}", error ? "failed" : "completed", caller.name);
   return store_change(connection, run, model::interactive_ended(run, error, std::move(reason), now), caller, "run.end",
                       now);
+}
+
+Changed prepare_run(Connection& connection, const std::string& run_id, const model::ResolvedInputs& inputs,
+                    base::UtcTime now) {
+  auto run = db::runs::get(connection, model::RunId{run_id});
+  std::int64_t files = 0, bytes = 0;
+  for (const auto& [name, input] : inputs) {
+    files += input.files;
+    bytes += input.bytes;
+  }
+  auto reason =
+      fmt::format("its inputs are here: {} files, {}", files, base::human_bytes(static_cast<std::uint64_t>(bytes)));
+  auto changed =
+      store_change(connection, run, model::prepared(run, std::move(reason), now), by_server(), "run.prepare", now);
+  if (changed.changed) db::run_inputs::put(connection, run.sequence, inputs);
+  return changed;
+}
+
+Changed fail_preparation(Connection& connection, const std::string& run_id, const std::string& message,
+                         base::UtcTime now) {
+  auto run = db::runs::get(connection, model::RunId{run_id});
+  if (run.state != model::RunState::preparing) return {std::move(run), std::nullopt, false};  // canceled meanwhile
+  return store_change(connection, run, model::prepare_failed(run, message, now), by_server(), "run.prepare", now);
 }
 
 Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {
@@ -208,6 +239,7 @@ NodeFinished finish_node(Connection& connection, const AttemptName& name, int no
   }
   static_cast<Changed&>(out) =
       store_change(connection, run, model::finished(run, attempt, end, now), by_runner(name), "run.finish", now);
+  if (out.changed && out.run.state == model::RunState::completed) register_outputs(connection, out.run, now);
   out.attempt_over = true;
   return out;
 }

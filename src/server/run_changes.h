@@ -34,6 +34,12 @@ Changed submit_run(db::Connection& connection, const model::Submission& submissi
 // Completed, or Failed with the error.
 Changed end_interactive_run(db::Connection& connection, const model::RunRecord& run,
                             const std::optional<model::RunError>& error, const Caller& caller, base::UtcTime now);
+// Preparing → Queued, with what its inputs turned out to be; conflict when it was canceled meanwhile.
+Changed prepare_run(db::Connection& connection, const std::string& run_id, const model::ResolvedInputs& inputs,
+                    base::UtcTime now);
+// Preparing → Failed.
+Changed fail_preparation(db::Connection& connection, const std::string& run_id, const std::string& message,
+                         base::UtcTime now);
 Changed cancel_run(db::Connection& connection, const model::RunRecord& run, const Caller& caller, base::UtcTime now);
 // `token_hash` gives the hash of the token for (run sequence, attempt number).
 Changed place_run(db::Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,

@@ -2,6 +2,7 @@
 
 #include "db/attempts.h"
 #include "db/events.h"
+#include "db/run_inputs.h"
 #include "db/runs.h"
 #include "server/http_tools.h"
 #include "server/run_changes.h"
@@ -39,11 +40,14 @@ RunRecord get_own_run(db::Connection& connection, const Request& request) {
 Task<Response> show_run(Services& services, RunRecord run, int status) {
   std::vector<model::AttemptRecord> attempts;
   std::string definition;
+  model::ResolvedInputs inputs;
   co_await services.core.database.read([&](db::Connection& connection) {
     attempts = db::attempts::list(connection, run.sequence);
+    if (!run.spec.inputs.empty()) inputs = db::run_inputs::list(connection, run.sequence);
     if (run.spec.definition) definition = db::runs::definition(connection, run.sequence);
   });
-  co_return Response::json(wire::encode_run({run, attempts, services.dispatcher.explain(run)}, definition), status);
+  co_return Response::json(wire::encode_run({run, attempts, services.preparation.explain(run), &inputs}, definition),
+                           status);
 }
 
 Task<Response> edit_run(Services& services, Request& request, EditNote note, std::function<void(RunRecord&)> apply) {

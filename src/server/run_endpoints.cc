@@ -7,6 +7,7 @@
 #include "model/names.h"
 #include "server/endpoints.h"
 #include "server/http_tools.h"
+#include "server/input_resolver.h"
 #include "server/run_changes.h"
 #include "server/run_edits.h"
 #include "server/run_environment.h"
@@ -54,6 +55,9 @@ Task<Response> submit(Services& services, Request& request) {
     if (parsed.spec.kind == model::RunKind::script)
       submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
     for (auto& note : check_interpreter(core.site, parsed.spec)) submission.notes.push_back(std::move(note));
+    if (!parsed.spec.inputs.empty() || !parsed.spec.outputs.empty())
+      co_await core.database.read(
+          [&](db::Connection& connection) { check_run_data(connection, workspace, parsed.spec); });
     if (parsed.spec.snapshot)
       co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
   }
@@ -64,9 +68,10 @@ Task<Response> submit(Services& services, Request& request) {
       [&](db::Connection& connection) { return submit_run(connection, submission, wish, caller, now); });
   if (!outcome.changed) co_return co_await show_run(services, std::move(outcome.run), 200);
   services.dispatcher.submitted(outcome.run);
+  services.preparation.submitted(outcome.run);
   core.events.notify();
   co_return Response::json(
-      wire::encode_run({outcome.run, {}, services.dispatcher.explain(outcome.run)}, parsed.definition), 201);
+      wire::encode_run({outcome.run, {}, services.preparation.explain(outcome.run)}, parsed.definition), 201);
 }
 
 // `key` or `key=value` of the query parameter `name`.
@@ -126,7 +131,7 @@ Task<Response> list(Services& services, Request& request) {
     return db::runs::list(connection, query);
   });
   json::array items;
-  for (const auto& run : page.items) items.push_back(wire::run_json({run, {}, services.dispatcher.explain(run)}));
+  for (const auto& run : page.items) items.push_back(wire::run_json({run, {}, services.preparation.explain(run)}));
   co_return list_response(std::move(items), page.next);
 }
 
@@ -153,6 +158,7 @@ Task<Response> cancel(Services& services, Request& request) {
   });
   if (outcome.changed) {
     services.dispatcher.cancel_asked(outcome.run);
+    services.preparation.canceled(outcome.run);
     core.events.notify();
   }
   co_return co_await show_run(services, std::move(outcome.run), 200);

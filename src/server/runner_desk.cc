@@ -1,9 +1,12 @@
 #include "server/runner_desk.h"
 
+#include <algorithm>
+
 #include "db/attempts.h"
 #include "db/events.h"
 #include "db/runs.h"
 #include "server/artifact_intake.h"
+#include "server/input_resolver.h"
 #include "server/run_environment.h"
 #include "wire/run.h"
 
@@ -12,6 +15,11 @@ namespace lathe::server {
 using base::Code;
 using base::Error;
 using rt::Task;
+
+namespace {
+// Of one run; a runner that says more is not ours.
+constexpr std::size_t kMostNotes = 200;
+}  // namespace
 
 namespace {
 
@@ -53,7 +61,7 @@ void RunnerDesk::note_claim(const LiveAttemptPtr& live, int node) {
   }(*this, {live->run.id.value, live->attempt.number}, node, *live->attempt.claimed));
 }
 
-Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
+Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_here) {
   auto live = get_live(name);
   const auto& slices = live->attempt.slices;
   if (node < 0 || static_cast<std::size_t>(node) >= slices.size())
@@ -80,6 +88,8 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node) {
   order.log_name = wire::main_log_name(order.node_count, node);
   order.segment_bytes = static_cast<std::int64_t>(core_.site.log_segment_bytes);
   order.enforce_memory = core_.site.enforce_memory;
+  order.inputs = co_await order_inputs(core_, live->run, is_here);
+  for (const auto& [output, wanted] : spec.outputs) order.outputs.push_back({output, wanted.mode});
   co_return order;
 }
 
@@ -128,6 +138,30 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.artifacts",
           name.run_id, detail);
   });
+  core_.events.notify();
+}
+
+Task<void> RunnerDesk::put_outputs(AttemptName name, std::vector<OutputFile> files) {
+  auto live = get_live(name);
+  co_await put_output_files(core_, live->run, name, std::move(files));
+}
+
+Task<void> RunnerDesk::add_notes(AttemptName name, std::vector<std::string> notes) {
+  get_live(name);
+  auto now = core_.clock.utc();
+  auto changed = co_await core_.database.write([&](db::Connection& connection) {
+    auto before = get_live_run(connection, name);
+    auto after = before;
+    for (auto& note : notes)
+      if (std::ranges::find(after.notes, note) == after.notes.end()) after.notes.push_back(note);
+    if (after.notes == before.notes || after.notes.size() > kMostNotes) return before;
+    ++after.generation;
+    db::runs::store(connection, before, after);
+    db::events::append_change(connection, after, "notes", notes.front(), now);
+    audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.notes", name.run_id);
+    return after;
+  });
+  dispatcher_.edited(changed);
   core_.events.notify();
 }
 

@@ -12,6 +12,7 @@
 #include "server/dispatcher.h"
 #include "server/live_attempts.h"
 #include "server/live_logs.h"
+#include "server/output_datasets.h"
 #include "server/run_changes.h"
 #include "wire/order.h"
 
@@ -24,11 +25,14 @@ class RunnerDesk {
 
   // Answers from memory; the move to Running is written behind the answer. Losing that write in a crash loses nothing:
   // the placement is on disk, and the runner speaks again when it reconnects.
-  rt::Task<wire::RunnerOrder> claim(AttemptName name, int node);
+  // `is_here`: the runner is on this machine and of this user.
+  rt::Task<wire::RunnerOrder> claim(AttemptName name, int node, bool is_here);
   // One JSON line with what is desired of the runner, and another whenever that changes, until the attempt is over.
   rt::Task<void> watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out);
   rt::Task<void> process_ended(AttemptName name);
   rt::Task<void> put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files);
+  rt::Task<void> put_outputs(AttemptName name, std::vector<OutputFile> files);
+  rt::Task<void> add_notes(AttemptName name, std::vector<std::string> notes);
   // `log_bytes`: what the runner has of the node's log, where it says so. Error(conflict) when less has arrived here:
   // the runner sends the rest and finishes again.
   rt::Task<model::RunState> finish(AttemptName name, int node, model::ExitRecord exit,

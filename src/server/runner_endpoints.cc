@@ -20,6 +20,7 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::size_t kMostFiles = 10'000;
 constexpr std::uint64_t kMaxLogPiece = 16u << 20;
 
 AttemptName attempt_name(const Request& request) {
@@ -35,7 +36,7 @@ Task<Response> claim(Services& services, Request& request) {
   wire::Fields fields(body);
   fields.need("node").integer("node", node).text("runner_version", version).text("host", host).integer("pid", pid);
   base::value_or_throw(fields.finish());
-  auto order = co_await services.desk.claim(attempt_name(request), node);
+  auto order = co_await services.desk.claim(attempt_name(request), node, request.peer_uid == ::geteuid());
   base::log::debug("claimed", {{"run", order.run.value},
                                {"attempt", order.attempt},
                                {"node", node},
@@ -145,6 +146,41 @@ Task<Response> put_artifacts(Services& services, Request& request) {
   co_return Response::empty(204);
 }
 
+Task<Response> put_outputs(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  std::vector<OutputFile> files;
+  wire::Fields fields(body);
+  fields.need("files").objects("files", [&](wire::Fields& file) {
+    OutputFile& output = files.emplace_back();
+    std::optional<base::Digest> digest;
+    file.need("output").need("path").need("digest").need("size");
+    file.text("output", output.output).text("path", output.path).digest("digest", digest).integer("size", output.size);
+    output.digest = digest.value_or(base::Digest{});
+  });
+  base::value_or_throw(fields.finish());
+  if (files.size() > kMostFiles)
+    throw Error(Code::too_large, fmt::format("at most {} files in one call", kMostFiles)).field("files");
+  for (const auto& file : files) {
+    base::value_or_throw(model::check_artifact_path("files.path", file.path));
+    base::value_or_throw(model::check_range("files.size", file.size, 0, INT64_MAX));
+  }
+  co_await services.desk.put_outputs(attempt_name(request), std::move(files));
+  co_return Response::empty(204);
+}
+
+Task<Response> add_notes(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  std::vector<std::string> notes;
+  wire::Fields fields(body);
+  fields.need("notes").texts("notes", notes);
+  base::value_or_throw(fields.finish());
+  if (notes.empty() || notes.size() > model::kMaxRunData)
+    throw Error(Code::invalid, fmt::format("from 1 to {} notes", model::kMaxRunData)).field("notes");
+  for (auto& note : notes) note = base::printable(note, 1000);
+  co_await services.desk.add_notes(attempt_name(request), std::move(notes));
+  co_return Response::empty(204);
+}
+
 Task<Response> report_state(Services& services, Request& request) {
   auto body = co_await json_body(request);
   std::string state;
@@ -206,6 +242,8 @@ void add_runner_routes(net::Router& router, Services& services) {
   router.add({"POST", one + "/metrics", "appendMetrics", Permission::own_run, endpoint(services, append_metrics),
               kMaxJournalPiece});
   router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_run, endpoint(services, put_artifacts)});
+  router.add({"POST", one + "/outputs", "putOutputs", Permission::own_run, endpoint(services, put_outputs)});
+  router.add({"POST", one + "/notes", "addNotes", Permission::own_run, endpoint(services, add_notes)});
   router.add({"POST", one + "/state", "reportState", Permission::own_run, endpoint(services, report_state)});
   router.add({"POST", one + "/finish", "finishAttempt", Permission::own_run, endpoint(services, finish)});
 }

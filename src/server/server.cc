@@ -58,8 +58,9 @@ class Server {
         events_(home),
         reserve_(state, home, files_, scope_),
         store_work_(home, files_, store),
-        core_{home,        files_,    scope_, rt::system_clock(), database, store,
-              store_work_, provider_, site_,  metrics_,           reserve_, events_},
+        views_(base::value_or_throw(cas::Views::open(state.views(), store))),
+        core_{home,   files_,    scope_, rt::system_clock(), database, store,  store_work_,
+              views_, provider_, site_,  metrics_,           reserve_, events_},
         authority_(core_),
         attempts_(home),
         logs_(state.live(), home, files_, store, database),
@@ -71,6 +72,7 @@ class Server {
         budget_(core_),
         journals_(core_),
         urls_(core_, budget_),
+        preparation_(core_, urls_, dispatcher_),
         services_{core_,
                   authority_,
                   dispatcher_,
@@ -82,6 +84,7 @@ class Server {
                   budget_,
                   journals_,
                   urls_,
+                  preparation_,
                   core_.clock.utc(),
                   [this] { return render_metrics(); }},
         http_(
@@ -126,6 +129,7 @@ class Server {
     co_await make_default_workspace();
     co_await dispatcher_.recover();
     dispatcher_.start();
+    co_await preparation_.recover();
     scope_.spawn("sweep", sweep_leftovers(core_, logs_));
     co_await open_doors();
   }
@@ -185,6 +189,7 @@ class Server {
   rt::Notifier events_;
   Reserve reserve_;
   StoreWork store_work_;
+  cas::Views views_;
   Core core_;
   Authority authority_;
   LiveAttempts attempts_;
@@ -197,6 +202,7 @@ class Server {
   DiskBudget budget_;
   MetricJournals journals_;
   UrlSources urls_;
+  RunPreparation preparation_;
   Services services_;
   net::Router router_;
   net::HttpServer http_;

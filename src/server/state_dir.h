@@ -25,6 +25,7 @@ class StateDir {
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path database() const { return root_ / "lathe.db"; }
   std::filesystem::path store() const { return root_ / "store"; }
+  std::filesystem::path views() const { return root_ / "views"; }
   std::filesystem::path live() const { return root_ / "live"; }
   std::filesystem::path work() const { return root_ / "work"; }
   std::filesystem::path socket() const { return root_ / "run" / "api.sock"; }

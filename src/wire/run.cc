@@ -6,6 +6,7 @@
 #include "wire/json.h"
 #include "wire/raw.h"
 #include "wire/records.h"
+#include "wire/run_data.h"
 
 namespace lathe::wire {
 namespace {
@@ -59,6 +60,7 @@ void read_spec(Fields& fields, RunSpec& spec) {
       .word("kind", spec.kind, model::kind_from_name, "script or interactive")
       .text("parent", spec.parent.value)
       .text("run_type", spec.run_type);
+  read_run_data(fields, spec.inputs, spec.outputs);
   if (spec.kind == model::RunKind::interactive && spec.compute == RunSpec().compute) spec.compute.clear();
 }
 
@@ -104,6 +106,7 @@ json::object spec_json(const RunSpec& spec) {
   out["script"] = spec.command.script;
   out["snapshot"] = spec.snapshot ? json::value(spec.snapshot->hex()) : json::value(nullptr);
   out["tags"] = tags_json(spec.tags);
+  add_run_data(out, spec.inputs, spec.outputs);
   return out;
 }
 
@@ -188,6 +191,7 @@ json::object run_json(const RunView& view) {
   const model::RunRecord& run = view.run;
   json::object out = spec_json(run.spec);
   add_kin(out, run);
+  if (view.inputs) show_resolved(out, *view.inputs);
   out["id"] = run.id.value;
   out["workspace"] = run.workspace;
   out["sequence"] = run.sequence;

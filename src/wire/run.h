@@ -44,6 +44,7 @@ struct RunView {
   const model::RunRecord& run;
   std::span<const model::AttemptRecord> attempts;
   std::optional<Waiting> waiting;
+  const model::ResolvedInputs* inputs = nullptr;  // what they turned out to be, where that is shown
 };
 
 boost::json::object run_json(const RunView& view);
