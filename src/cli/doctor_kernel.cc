@@ -49,9 +49,13 @@ Finding user_namespaces() {
 }
 
 Finding fuse() {
-  if (::access("/dev/fuse", R_OK | W_OK) == 0) return {.what = "FUSE", .detail = "/dev/fuse"};
-  return {"FUSE", Verdict::missing, "/dev/fuse cannot be opened",
-          "only for mounting datasets that are not local: apt install fuse3"};
+  const std::string advice =
+      "only for mounting datasets that are not local, and whole datastores: apt install libfuse3-3";
+  if (::access("/dev/fuse", R_OK | W_OK) != 0) return {"FUSE", Verdict::missing, "/dev/fuse cannot be opened", advice};
+  void* library = ::dlopen("libfuse3.so.3", RTLD_LAZY | RTLD_LOCAL);
+  if (!library) return {"FUSE", Verdict::missing, "no libfuse3", advice};
+  ::dlclose(library);
+  return {.what = "FUSE", .detail = "/dev/fuse, libfuse3"};
 }
 
 Finding gpus() {

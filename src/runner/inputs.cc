@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of all mounts of a run together with what the kernel caches anyway.
+// Of all mounts of a run together; the kernel caches as much more as the machine has room for.
 constexpr std::uint64_t kCacheBytes = 256u << 20;
 
 }  // namespace
@@ -91,7 +91,8 @@ base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& 
     served.tree = std::make_unique<mount::LazyTree>(*served.names, input.path);
   }
   LATHE_TRY(sys::Fd device, sys::mount_fuse(place));
-  auto session = mount::Session::start(std::move(device), *served.tree, *served.source, kCacheBytes);
+  auto session =
+      mount::Session::start(std::move(device), *served.tree, *served.source, kCacheBytes / order_.inputs.size());
   if (!session) {
     sys::unmount(place);
     return base::fail(std::move(session).error());

@@ -149,8 +149,8 @@ Task<std::vector<wire::InputOrder>> order_inputs(Core& core, model::RunRecord ru
              ""};
     if (input.mode != InputMode::mount || !is_here) continue;
     if (known.tree)
-      order.folder = co_await core.files.run(
-          core.home, [&] { return base::value_or_throw(core.views.get(*known.tree)).string(); });
+      order.folder =
+          co_await core.store_work.run([&] { return base::value_or_throw(core.views.get(*known.tree)).string(); });
     else if (local[name].kind == "local")
       order.folder = (std::filesystem::path(local[name].path) / order.path).string();
   }

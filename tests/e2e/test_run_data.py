@@ -352,3 +352,28 @@ def test_preparation_is_canceled_and_goes_on_after_a_restart(make_server):
         client.wait(kept, "Completed")
         assert client.log(kept) == b"late"
         assert client.status(canceled) == "Canceled"
+
+
+# As a machine that lets nobody mount: no right to it, and no user namespace that would give one.
+NO_MOUNTS = [
+    "unshare", "--user", "--map-root-user", "/bin/sh", "-c",
+    'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@"', "sh",
+]  # fmt: skip
+
+
+@pytest.mark.root
+def test_without_namespaces_the_data_is_copied_and_the_run_says_so(make_server, tmp_path):
+    server = make_server(config={"providers": {"local": {"launcher": NO_MOUNTS}}})
+    server.start().prepare()
+    client = server.client()
+    put_files(client, "workspaceblobstore", FILES)
+    saved = save_dataset(client, {"datastore": "workspaceblobstore", "path": ""})
+    run = walk(client, {"data": {"dataset": saved}})
+    done = client.wait(run, "Completed")
+    assert found(client, run) == digests(FILES)
+    assert any("'data' was copied instead of mounted" in note for note in done["notes"]), done["notes"]
+    whole = client.wait(client.submit("true", inputs={"all": {"datastore": "workspaceblobstore", "path": ""}}), "Failed")
+    assert whole["error"]["code"] == "prepare-failed" and "as_download" in whole["error"]["message"]
+    elsewhere = {"data": {"dataset": saved, "path_on_compute": str(tmp_path / "x")}}
+    refused = client.wait(client.submit("true", inputs=elsewhere), "Failed")
+    assert refused["error"]["code"] == "prepare-failed" and "path_on_compute" in refused["error"]["message"]
