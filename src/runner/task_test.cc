@@ -76,9 +76,9 @@ TEST_F(TaskTest, SaysThatTheInterpreterIsMissing) {
 
 TEST_F(TaskTest, GivesTheScriptItsTokenAndNothingOfTheRunners) {
   ::setenv("LATHE_RUN_TOKEN", "leak", 1);
-  set_script("echo $AZUREML_RUN_TOKEN $AZUREML_RUN_ID; env | grep -c LATHE_RUN; ls /proc/$$/fd | wc -l");
+  set_script("echo $AZUREML_RUN_TOKEN $AZUREML_RUN_ID; env | grep -c LATHE_RUN; exec ls /proc/self/fd");
   EXPECT_EQ(0, run().code());
-  EXPECT_EQ("secret-token run-1\n0\n3\n", server_.log());
+  EXPECT_EQ("secret-token run-1\n0\n0\n1\n2\n3\n", server_.log()) << "3 is the folder that ls reads";
 }
 
 TEST_F(TaskTest, KeepsOutputOfAnyKindByteByByte) {
