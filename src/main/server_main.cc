@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "main/programs.h"
 #include "server/server.h"
+#include "sys/process.h"
 
 namespace lathe {
 namespace {
@@ -46,6 +47,7 @@ int server_main(const cli::ServerArgs& args) {
   options.print_routes = args.print_routes;
   options.program = std::filesystem::read_symlink("/proc/self/exe");
   base::log::set_level(args.log_level);
+  sys::protect_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of that write, not the end of the server
   options.run_descriptors = raise_descriptor_limit();
   return server::run_server(options);

@@ -1,6 +1,5 @@
 #include "runner/runner.h"
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -13,6 +12,7 @@
 #include "runner/http_link.h"
 #include "runner/snapshot.h"
 #include "runner/task.h"
+#include "sys/process.h"
 
 namespace lathe::runner {
 namespace {
@@ -46,15 +46,6 @@ base::Result<SpoolHeader> take_header() {
   return header;
 }
 
-// The token is in our memory: no core files, and no other process of this user may attach.
-void protect_memory() {
-  ::prctl(PR_SET_DUMPABLE, 0);
-  rlimit none{0, 0};
-  rlimit before{};
-  if (::getrlimit(RLIMIT_CORE, &before) == 0) none.rlim_max = before.rlim_max;  // the script may raise its own again
-  ::setrlimit(RLIMIT_CORE, &none);
-}
-
 // The server has raised its own limit, and limits are inherited: the run gets the one from before.
 void restore_descriptor_limit() {
   auto wanted = base::parse_u64(take_variable("LATHE_DESCRIPTORS"));
@@ -82,7 +73,7 @@ base::Result<void> run(const RunnerOptions& options) {
 }  // namespace
 
 int run_runner(const RunnerOptions& options) {
-  protect_memory();
+  sys::protect_memory();
   restore_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // a closed stderr or connection is an error of that write, not the end of the run
   auto ended = run(options);

@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -107,6 +108,14 @@ bool take_signals(int signal_fd) {
   bool some = false;
   while (::read(signal_fd, &signal, sizeof signal) > 0) some = true;
   return some;
+}
+
+void protect_memory() {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  rlimit core{};
+  if (::getrlimit(RLIMIT_CORE, &core) != 0) return;
+  core.rlim_cur = 0;
+  ::setrlimit(RLIMIT_CORE, &core);
 }
 
 void close_all_except(std::vector<int> keep) {

@@ -33,6 +33,10 @@ base::Result<Fd> block_signals(std::initializer_list<int> signals);
 // Takes all that have come; false when there were none.
 bool take_signals(int signal_fd);
 
+// For a process that holds secrets: no core files, and no other process of this user may look into its memory. Its
+// children may allow themselves core files again.
+void protect_memory();
+
 // For a forked process that goes on without exec: closes every descriptor above the standard three but `keep`.
 void close_all_except(std::vector<int> keep);
 

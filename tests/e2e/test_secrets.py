@@ -112,3 +112,8 @@ def test_an_error_tells_no_path_of_the_server(server, client):
         client.post(client.path("runs"), {"id": 1}),
     ):
         assert answer.status >= 400 and str(server.state).encode() not in answer.body
+
+
+def test_the_server_leaves_no_core_file(server):
+    limits = open(f"/proc/{server.process.pid}/limits").read().splitlines()
+    assert next(line for line in limits if line.startswith("Max core file size")).split()[4] == "0"
