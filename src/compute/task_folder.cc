@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "sys/lock_holders.h"
 #include "sys/process_tree.h"
 
 namespace lathe::compute {
@@ -54,24 +55,6 @@ std::string find_starter(const fs::path& folder) {
   return {};
 }
 
-// The processes that hold a flock on a file with this inode, from /proc/locks; 0 for one that has no number here. The
-// device is not compared: some file systems show another one there than stat() does.
-std::vector<pid_t> lock_holders(ino_t inode) {
-  std::vector<pid_t> out;
-  std::ifstream file("/proc/locks");
-  if (!file) return {0};
-  std::string line, wanted = fmt::format(":{}", inode);
-  while (std::getline(file, line)) {
-    // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"
-    std::vector<std::string_view> words;
-    for (auto word : base::split(line, ' '))
-      if (!word.empty()) words.push_back(word);
-    if (words.size() > 5 && words[1] == "FLOCK" && words[5].ends_with(wanted))
-      out.push_back(static_cast<pid_t>(base::parse_u64(words[4]).value_or(0)));
-  }
-  return out;
-}
-
 fs::path header_in(const fs::path& folder) { return folder / "spool" / "spool.json"; }
 
 // A runner gives the header its name when it is written; only a power cut can take its end away again.
@@ -90,7 +73,7 @@ Provider::Found look_at_spool(const fs::path& folder) {
   if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0)
     return {is_whole(file.get(), status.st_size) ? Provider::Trace::dead : Provider::Trace::wrecked, {}};
   bool unclear = false;
-  for (pid_t pid : lock_holders(status.st_ino)) {
+  for (pid_t pid : sys::lock_holders(status.st_ino)) {
     if (pid > 0 && is_gone(pid)) continue;  // the lock outlives a killed runner until its processes are gone
     auto since = pid > 0 && has_argument(pid, folder.string()) ? sys::process_start(pid) : std::string();
     if (!since.empty()) return {Provider::Trace::alive, fmt::format("{}:{}", pid, since)};
