@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cas/tree.h"
 #include "mount/manifest_tree.h"
+#include "runner/datastore_copy.h"
 #include "sys/mounts.h"
 
 namespace lathe::runner {
@@ -104,13 +105,10 @@ base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& 
 }
 
 base::Result<void> Inputs::copy_one(const wire::InputOrder& input, const fs::path& place, const Delivery& how) {
-  if (!input.tree)
-    return base::fail(base::Error(base::Code::unsupported, "a datastore cannot be mounted on this machine")
-                          .hint("use as_download(), or let it use FUSE: lathe doctor"));
   // First at a place of our own, which can be emptied when this has to be repeated.
   const fs::path own = places_.data / "in" / input.name;
   LATHE_TRY_VOID(make_folders(own));
-  LATHE_TRY_VOID(how.copy(how.link, *input.tree, own, how.keep_going));
+  LATHE_TRY_VOID(copy_to(input, own, how));
   if (place == own) return {};
   if (input.path_on_compute.starts_with('/')) {
     LATHE_TRY_VOID(sys::bind(own, place));  // seen there by this run alone
@@ -120,6 +118,13 @@ base::Result<void> Inputs::copy_one(const wire::InputOrder& input, const fs::pat
   if (::rename(own.c_str(), place.c_str()) == 0) return {};
   return base::fail(base::Error(base::errno_error(errno, fmt::format("putting it at {}", input.path_on_compute)))
                         .hint("path_on_compute names a folder that is not in the snapshot, or an empty one"));
+}
+
+base::Result<void> Inputs::copy_to(const wire::InputOrder& input, const fs::path& folder, const Delivery& how) {
+  if (input.tree) return how.copy(how.link, *input.tree, folder, how.keep_going);
+  LinkSource source(make_link_, backoff_);
+  DatastoreNames names(source, order_.workspace, input.datastore);
+  return copy_datastore(how.link, names, input.path, folder, how.keep_going);
 }
 
 base::Result<fs::path> Inputs::make_place(const wire::InputOrder& input) {

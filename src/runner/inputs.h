@@ -53,6 +53,7 @@ class Inputs {
   base::Result<void> mount_one(const wire::InputOrder& input, const std::filesystem::path& place, const Delivery& how);
   base::Result<void> serve(const wire::InputOrder& input, const std::filesystem::path& place, ServerLink& link);
   base::Result<void> copy_one(const wire::InputOrder& input, const std::filesystem::path& place, const Delivery& how);
+  base::Result<void> copy_to(const wire::InputOrder& input, const std::filesystem::path& folder, const Delivery& how);
   base::Result<std::filesystem::path> make_place(const wire::InputOrder& input);
   base::Result<void> make_folders(const std::filesystem::path& folder);
   void set_variables(const wire::InputOrder& input, const std::string& value);

@@ -162,6 +162,20 @@ TEST_F(InputsTest, AKilledRunnerLeavesNoMountAndNoProcess) {
   EXPECT_TRUE(nothing_is_left());
 }
 
+TEST_F(InputsTest, AReaderThatWaitsForAServerThatIsAwayCanBeStopped) {
+  add_input("fuse", model::InputMode::mount);
+  order_.grace_seconds = 1;
+  server_.turn_on("down-for-fetch_range");
+  set_script("echo $$ > pid; exec cat $fuse/d/a.txt");
+  pid_t runner = start_runner();
+  pid_in("pid");
+  server_.ask_stop(model::EndReason::canceled);
+  EXPECT_EQ(wait_for(runner).code(), 0);
+  if (!can_mount()) GTEST_SKIP() << server_.notes();
+  EXPECT_EQ(server_.exit()->reason, model::EndReason::canceled);
+  EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_F(InputsTest, WhatCannotBeDeliveredEndsTheRunBeforeItsStart) {
   add_input("gone", model::InputMode::download).tree = base::sha256("nothing");
   set_script("echo never > outputs/x");

@@ -1,10 +1,13 @@
 """The data of runs: inputs mounted, copied or named, through link trees and through FUSE; outputs into datastores."""
 
 import hashlib
+import os
 import pathlib
 import random
 import secrets
+import shutil
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -354,6 +357,75 @@ def test_preparation_is_canceled_and_goes_on_after_a_restart(make_server):
         assert client.status(canceled) == "Canceled"
 
 
+def test_views_are_a_cache_that_a_run_in_progress_keeps(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    put_files(client, "workspaceblobstore", FILES)
+    used, unused = (
+        save_dataset(client, {"datastore": "workspaceblobstore", "path": path}) for path in ("sub", "z.bin")
+    )
+    client.wait(client.submit("true", inputs={"data": {"dataset": unused}}), "Completed")
+    run = client.submit("until test -e go; do sleep 0.05; done; cat $data/empty", inputs={"data": {"dataset": used}})
+    client.wait(run, "Running")
+    views = {view.name: view for view in (server.state / "views").iterdir()}
+    assert len(views) == 2
+    for view in views.values():
+        os.utime(view, (1, 1))  # long ago
+    client.post("/api/v1/store/gc", {"dry_run": False}).expect(200)
+    assert [view.name for view in (server.state / "views").iterdir()] == [client.run(run)["inputs"]["data"]["tree"]]
+    (server.state / "work" / f"{client.run(run)['sequence']}.1.0" / "run" / "go").touch()
+    client.wait(run, "Completed")
+    client.wait(client.submit("cat $data", inputs={"data": {"dataset": unused}}), "Completed")
+    assert len(list((server.state / "views").iterdir())) == 2, "made again"
+
+
+def test_a_folder_of_the_machine_is_mounted_as_it_is(make_server, tmp_path):
+    (tmp_path / "scans" / "one").mkdir(parents=True)
+    (tmp_path / "scans" / "one" / "a").write_text("scan")
+    server = make_server(config={"datastores": {"roots": [str(tmp_path)]}}).start().prepare()
+    client = server.client()
+    body = {"kind": "local", "path": str(tmp_path / "scans"), "writable": True}
+    client.put(client.path("datastores", "scans"), body).expect(201)
+    inputs = {"all": {"datastore": "scans", "path": ""}, "part": {"datastore": "scans", "path": "one"}}
+    script = "cat $all/one/a $part/a > outputs/x; touch $part/b 2> outputs/refused; echo made > $out/new"
+    run = client.submit(script, inputs=inputs, outputs={"out": {"datastore": "scans", "path": "made"}})
+    client.wait(run, "Completed")
+    assert output(client, run, "outputs/x") == "scanscan"
+    assert "Read-only file system" in output(client, run, "outputs/refused")
+    assert (tmp_path / "scans" / "made" / "new").read_text() == "made\n"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("fuse", [False, True])
+def test_an_ordinary_user_mounts_in_a_user_namespace(make_server, tmp_path, fuse):
+    """With /dev/fuse for everybody, as most machines have it, and without."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-nobody-"))
+    os.chown(folder, 65534, 65534)
+    device = (
+        f"mknod -m 666 {folder}/fuse c 10 229 && mount --bind {folder}/fuse /dev/fuse"
+        if fuse
+        else f"touch {folder}/none && mount --bind {folder}/none /dev/fuse"
+    )
+    become = "exec setpriv --reuid=65534 --regid=65534 --clear-groups"
+    prefix = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", f'{device}; {become} "$@"', "sh"]
+    server = make_server(folder / "state", prefix=prefix, environment={"HOME": str(folder)})
+    server.start().prepare()
+    client = server.client()
+    put_files(client, "workspaceblobstore", FILES)
+    inputs = {"data": {"datastore": "workspaceblobstore", "path": ""}}
+    saved = save_dataset(client, inputs["data"])
+    script = "id -u > outputs/who; grep -c fuse.lathe /proc/self/mounts > outputs/fuse; touch $data/x 2> outputs/refused; true"
+    run = client.submit(script, inputs={"data": {"dataset": saved}})
+    assert not any("copied" in note for note in client.wait(run, "Completed")["notes"])
+    assert output(client, run, "outputs/who") == "65534\n"
+    assert "Read-only file system" in output(client, run, "outputs/refused")
+    whole = walk(client, inputs)
+    assert any("copied" in note for note in client.wait(whole, "Completed")["notes"]) != fuse
+    assert found(client, whole) == digests(FILES)
+    server.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 # As a machine that lets nobody mount: no right to it, and no user namespace that would give one.
 NO_MOUNTS = [
     "unshare", "--user", "--map-root-user", "/bin/sh", "-c",
@@ -372,8 +444,9 @@ def test_without_namespaces_the_data_is_copied_and_the_run_says_so(make_server, 
     done = client.wait(run, "Completed")
     assert found(client, run) == digests(FILES)
     assert any("'data' was copied instead of mounted" in note for note in done["notes"]), done["notes"]
-    whole = client.wait(client.submit("true", inputs={"all": {"datastore": "workspaceblobstore", "path": ""}}), "Failed")
-    assert whole["error"]["code"] == "prepare-failed" and "as_download" in whole["error"]["message"]
+    whole = walk(client, {"data": {"datastore": "workspaceblobstore", "path": ""}})
+    assert any("was copied" in note for note in client.wait(whole, "Completed")["notes"])
+    assert found(client, whole) == digests(FILES)
     elsewhere = {"data": {"dataset": saved, "path_on_compute": str(tmp_path / "x")}}
     refused = client.wait(client.submit("true", inputs=elsewhere), "Failed")
     assert refused["error"]["code"] == "prepare-failed" and "path_on_compute" in refused["error"]["message"]
