@@ -12,7 +12,24 @@ constexpr std::array kFields{Column{"model", "/model"},
                              Column{"experiment", "/run/experiment"},
                              Column{"status", "/run/status"},
                              Column{"snapshot", "/run/snapshot"},
+                             Column{"inputs", "/read", Shown::list},
                              Column{"datasets", "/data", Shown::list}};
+
+// What the run read, with the digest of its bytes.
+json::array inputs_of(const json::value& lineage) {
+  json::array out;
+  const auto* run = lineage.at("run").if_object();
+  const auto* inputs = run ? run->if_contains("inputs") : nullptr;
+  if (!inputs || !inputs->is_object()) return out;
+  for (const auto& input : inputs->get_object()) {
+    const auto& shown = input.value();
+    auto source = text_at(shown, "/dataset_name").empty()
+                      ? text_at(shown, "/dataset") + text_at(shown, "/datastore")
+                      : fmt::format("{}:{}", text_at(shown, "/dataset_name"), text_at(shown, "/dataset_version"));
+    out.emplace_back(fmt::format("{} {} {}", std::string_view(input.key()), source, text_at(shown, "/tree")));
+  }
+  return out;
+}
 
 base::Result<int> lineage(Call& call) {
   LATHE_TRY(auto text, call.api().get(model_path(call, call.argument(0))));
@@ -27,6 +44,7 @@ base::Result<int> lineage(Call& call) {
     data.emplace_back(
         fmt::format("{} {} {}", text_at(dataset, "/name"), text_at(dataset, "/id"), text_at(dataset, "/tree")));
   value.as_object()["data"] = std::move(data);
+  value.as_object()["read"] = inputs_of(value);
   return call.print_one(json::serialize(value), kFields);
 }
 

@@ -1,6 +1,7 @@
 // Models: register, list, show, change, delete, and where they come from.
 #include "db/datasets.h"
 #include "db/models.h"
+#include "db/run_inputs.h"
 #include "db/runs.h"
 #include "db/workspaces.h"
 #include "model/names.h"
@@ -10,6 +11,7 @@
 #include "server/model_content.h"
 #include "server/model_registration.h"
 #include "server/registry_tools.h"
+#include "wire/run_data.h"
 
 namespace lathe::server {
 
@@ -199,14 +201,16 @@ Task<Response> delete_model(Services& services, Request& request) {
 
 json::value show_run(db::Connection& connection, const Model& model) {
   if (model.run.empty()) return nullptr;
-  json::object view{
-      {"id", model.run}, {"exists", false}, {"experiment", nullptr}, {"status", nullptr}, {"snapshot", nullptr}};
+  json::object view{{"id", model.run},   {"exists", false},     {"experiment", nullptr},
+                    {"status", nullptr}, {"snapshot", nullptr}, {"inputs", json::object()}};
   auto run = db::runs::find(connection, {model.run});
   if (!run || run->workspace != model.workspace) return view;
   view["exists"] = true;
   view["experiment"] = run->spec.experiment;
   view["status"] = model::state_name(run->state);
   if (run->spec.snapshot) view["snapshot"] = run->spec.snapshot->hex();
+  wire::add_run_data(view, run->spec.inputs, {});
+  wire::show_resolved(view, db::run_inputs::list(connection, run->sequence));
   return view;
 }
 

@@ -16,7 +16,7 @@ from harness import liar, processes
 from harness.blobs import digest
 from harness.client import new_id
 from harness.liar import Liar
-from harness.registry import put_files, save_dataset
+from harness.registry import put_files, register_model, save_dataset
 from harness.server import Server, isolated_config
 from harness.wait import wait_for
 
@@ -91,6 +91,17 @@ def test_a_dataset_arrives_as_it_is(client, store, mode):
     assert shown["dataset"] == saved and shown["mode"] == mode
     assert shown["files"] == len(FILES) and shown["bytes"] == sum(map(len, FILES.values()))
     assert client.get(f"/api/v1/trees/{shown['tree']}").status == 200
+
+
+def test_the_lineage_of_a_model_names_what_its_run_read(server, client, store):
+    saved = dataset(client, store, FILES)
+    run = client.submit("cp $data/a.txt outputs/model.txt", inputs={"data": {"dataset": saved}})
+    read = client.wait(run, "Completed")["inputs"]
+    name = "m" + secrets.token_hex(6)
+    register_model(client, name, run=run, path="outputs/model.txt").expect(201)
+    lineage = client.get(client.path("models", name, "versions", "1", "lineage")).expect(200).json()
+    assert lineage["run"]["inputs"] == read
+    assert f"data {saved} {read['data']['tree']}" in server.cli("model", "lineage", name).stdout
 
 
 def test_a_mount_is_what_it_should_be_and_cannot_be_written(server, client, store):
