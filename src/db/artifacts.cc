@@ -61,12 +61,16 @@ void visit_references(Connection& connection, const std::function<void(const bas
   visit_all("SELECT digest FROM artifacts", false);
   visit_all("SELECT digest FROM log_segments", false);
   visit_all("SELECT DISTINCT snapshot FROM runs INDEXED BY runs_by_snapshot WHERE snapshot IS NOT NULL", true);
-  // A backup of an older version is checked as it is: it has no registry yet.
-  if (!connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'models'").step()) return;
+  // A backup of an older version is checked as it is: it does not have every table yet.
+  auto has_table = [&](std::string_view name) {
+    return connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").bind(name).step();
+  };
+  if (!has_table("models")) return;
   visit_all("SELECT digest FROM datastore_files", false);
   visit_all("SELECT digest FROM url_cache", false);
   visit_all("SELECT tree FROM datasets WHERE tree IS NOT NULL", true);
   visit_all("SELECT tree FROM models", true);
+  if (!has_table("run_inputs")) return;
   visit_all(
       "SELECT DISTINCT i.tree FROM runs AS r INDEXED BY runs_live JOIN run_inputs AS i ON i.run = r.sequence "
       "WHERE r.terminal = 0 AND i.tree IS NOT NULL",

@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 // Of all mounts of a run together; the kernel caches as much more as the machine has room for.
 constexpr std::uint64_t kCacheBytes = 256u << 20;
+// Of each: some chunks, so that one reader does not take from another what it is about to read.
+constexpr std::uint64_t kLeastCacheBytes = 64u << 20;
 
 }  // namespace
 
@@ -92,8 +94,8 @@ base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& 
     served.tree = std::make_unique<mount::LazyTree>(*served.names, input.path);
   }
   LATHE_TRY(sys::Fd device, sys::mount_fuse(place));
-  auto session =
-      mount::Session::start(std::move(device), *served.tree, *served.source, kCacheBytes / order_.inputs.size());
+  auto session = mount::Session::start(std::move(device), *served.tree, *served.source,
+                                       std::max(kCacheBytes / order_.inputs.size(), kLeastCacheBytes));
   if (!session) {
     sys::unmount(place);
     return base::fail(std::move(session).error());
