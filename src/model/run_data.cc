@@ -1,5 +1,7 @@
 #include "model/run_data.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "model/names.h"
 
@@ -10,6 +12,10 @@ using base::Code;
 using base::Error;
 
 constexpr std::string_view kRunId = "{run-id}";
+// Variables that a process needs for something else; with _ at the end all that begin so.
+constexpr std::string_view kTakenNames[] = {"PATH",  "HOME",  "PWD",      "USER",      "SHELL",      "TMPDIR",
+                                            "LANG",  "IFS",   "LD_",      "LC_",       "PYTHONPATH", "PYTHONHOME",
+                                            "CUDA_", "NCCL_", "AZUREML_", "AZURE_ML_", "LATHE_"};
 
 base::Result<void> refuse(std::string field, std::string message, std::string hint) {
   return base::fail(Error(Code::invalid, std::move(message)).field(std::move(field)).hint(std::move(hint)));
@@ -20,9 +26,10 @@ base::Result<void> check_data_name(std::string_view kind, const std::string& nam
   auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   bool good = !name.empty() && name.size() <= 200 && is_letter(name[0]);
   for (char c : name) good = good && (is_letter(c) || (c >= '0' && c <= '9'));
-  if (good && name != "PATH" && !name.starts_with("LD_") && !name.starts_with("AZUREML_") &&
-      !name.starts_with("LATHE_"))
-    return {};
+  auto means_something_else = [&](std::string_view taken) {
+    return taken.ends_with('_') ? name.starts_with(taken) : name == taken;
+  };
+  if (good && std::ranges::none_of(kTakenNames, means_something_else)) return {};
   return refuse(std::string(kind), fmt::format("'{}' cannot be the name of an input or output", base::printable(name)),
                 "use letters, digits and _, not beginning with a digit; it becomes a variable of the process");
 }

@@ -14,7 +14,7 @@ RunInput dataset(std::string path_on_compute = "") {
 
 TEST(RunData, NamesMustBeVariables) {
   for (const char* name : {"mnist", "_x", "A1_b"}) EXPECT_TRUE(check_run_data({{name, dataset()}}, {})) << name;
-  for (const char* name : {"", "1a", "a-b", "ü", "PATH", "LD_PRELOAD", "AZUREML_RUN_ID"})
+  for (const char* name : {"", "1a", "a-b", "ü", "PATH", "LD_PRELOAD", "AZUREML_RUN_ID", "HOME", "PYTHONPATH"})
     EXPECT_EQ(check_run_data({{name, dataset()}}, {}).error().field(), "inputs") << name;
 }
 

@@ -265,6 +265,24 @@ def test_a_killed_runner_leaves_no_mount(server, client, store):
     wait_for(lambda: not folder.exists(), 20, "the task's folder to go")
 
 
+def test_reading_goes_on_when_the_server_was_killed(server, client, store):
+    """What is not cached is waited for: the reader notices nothing but the time."""
+    saved = dataset(client, store, FILES)
+    script = "touch outputs/ready; until test -e go; do sleep 0.05; done; cat $data/z.bin > outputs/z.bin"
+    run = client.submit(script, inputs={"data": {"dataset": saved}})
+    wait_for(lambda: "outputs/ready" in client.files(run), 30, "its start")
+    folder = server.state / "work" / f"{client.run(run)['sequence']}.1.0"
+    server.kill()
+    (folder / "run" / "go").touch()
+    if server.kind == "fuse":
+        wait_for(lambda: processes.with_argument("in/data/z.bin"), 10, "the reader")
+    else:
+        wait_for(lambda: (folder / "run/outputs/z.bin").exists(), 10, "the read without a server")
+    server.start()
+    client.wait(run, "Completed")
+    assert client.file(run, "outputs/z.bin").expect(200).body == FILES["z.bin"]
+
+
 def test_a_tampered_blob_is_never_read(server, client, store):
     """Found when the link tree is made; through FUSE by whoever reads it. The store is opened anew, knowing nothing."""
     saved = dataset(client, store, {"good": b"good", "bad": secrets.token_bytes(5000)})
