@@ -34,6 +34,14 @@ TEST(Examples, ASubmitIsAccepted) {
   EXPECT_FALSE(command->spec.command.command.empty());
 }
 
+TEST(Examples, SubmitWithDataIsReadAndWrittenAgain) {
+  auto submit = parse_run_submit(example("run_submit_data"));
+  ASSERT_TRUE(submit) << submit.error().text();
+  EXPECT_EQ(submit->spec.inputs.at("scans").mode, model::InputMode::download);
+  EXPECT_EQ(submit->spec.outputs.at("features").registration->name, "features");
+  EXPECT_EQ(parse_run_submit(encode_run_submit(*submit))->spec, submit->spec);
+}
+
 TEST(Examples, AnInteractiveChildIsAccepted) {
   auto submit = parse_run_submit(example("run_submit_interactive"));
   ASSERT_TRUE(submit) << submit.error().text();
