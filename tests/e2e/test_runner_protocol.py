@@ -7,6 +7,7 @@ import pytest
 from harness.attempt import exit_record
 from harness.blobs import digest, pack
 from harness.client import LOG
+from harness.registry import put_files, save_dataset
 
 
 @pytest.fixture
@@ -79,6 +80,43 @@ def test_artifacts_need_their_blobs_first(holder, attempt):
     attempt.call("artifacts", files).expect(200, 204)
     attempt.call("artifacts", files).expect(200, 204)
     assert holder.client.file(attempt.run, "outputs/a.bin").expect(200).body == data
+
+
+def test_files_of_an_output_become_files_of_its_datastore(holder):
+    outputs = {"out": {"datastore": "workspaceblobstore", "path": "made/{run-id}"}}
+    attempt = holder.submit(outputs=outputs)
+    assert attempt.claim().expect(200).json()["outputs"] == [{"name": "out", "mode": "upload"}]
+    file = {"output": "out", "path": "a/b", "digest": digest(b"made"), "size": 4}
+    holder.client.request("POST", "/api/v1/blobs/pack", body=pack(b"made")).expect(200)
+    attempt.call("outputs", {"files": [file]}).expect(204)
+    attempt.call("outputs", {"files": [file]}).expect(204)  # a reply that got lost
+    query = {"path": f"made/{attempt.run}/a/b"}
+    content = holder.client.path("datastores", "workspaceblobstore", "files", "content")
+    assert holder.client.request("GET", content, query=query).expect(200).body == b"made"
+    for wrong in ({"output": "none"}, {"path": "../x"}, {"digest": "0" * 64}, {"size": 5}):
+        attempt.call("outputs", {"files": [file | wrong]}).expect(400)
+    attempt.finish()
+    assert attempt.call("outputs", {"files": [file]}).expect(409).error() == "attempt-fenced"
+
+
+def test_notes_of_a_runner_are_shown_once(holder, attempt):
+    for _ in range(2):
+        attempt.call("notes", {"notes": ["an input was copied instead of mounted"]}).expect(204)
+    assert holder.client.run(attempt.run)["notes"].count("an input was copied instead of mounted") == 1
+    for wrong in ({"notes": []}, {"notes": "x"}, {}):
+        attempt.call("notes", wrong).expect(400)
+
+
+def test_the_order_names_what_inputs_turned_out_to_be(holder):
+    put_files(holder.client, "workspaceblobstore", {"order/a": b"1", "order/b": b"2"})
+    saved = save_dataset(holder.client, {"datastore": "workspaceblobstore", "path": "order"})
+    attempt = holder.submit(inputs={"data": {"dataset": saved}, "id": {"dataset": saved, "mode": "direct"}})
+    first = attempt.claim().expect(200).json()["inputs"]
+    assert [(item["name"], item["mode"]) for item in first] == [("data", "mount"), ("id", "direct")]
+    assert first[0]["tree"] == holder.client.run(attempt.run)["inputs"]["data"]["tree"]
+    assert first[0]["folder"].endswith(f"views/{first[0]['tree']}"), "over the socket, to the server's own user"
+    attempt.client = attempt.client.over_tcp()
+    assert attempt.claim().expect(200).json()["inputs"][0]["folder"] == "", "to nobody else"
 
 
 def test_finish_is_idempotent_and_final(holder, attempt):
