@@ -135,7 +135,7 @@ def test_an_attempt_does_not_finish_before_its_whole_log_has_arrived(holder, att
     attempt.append(b"half", 0).expect(200)
     refused = attempt.finish(logs={LOG: {"segments": 1, "size": 9}}).expect(409)
     assert refused.error() == "conflict" and refused.json()["field"] == "logs" and refused.json()["hint"]
-    assert holder.client.status(attempt.run) == "Running"
+    holder.client.wait(attempt.run, "Running")  # the claim is written behind its answer
     attempt.finish(logs={"azureml-logs/other.txt": {"segments": 1, "size": 9}}).expect(400)
     attempt.append(b" half", 4, seal=True).expect(200)
     attempt.finish(logs={LOG: {"segments": 1, "size": 9}}).expect(200)
