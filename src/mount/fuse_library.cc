@@ -27,6 +27,7 @@ void stay_silent(enum fuse_log_level, const char*, va_list) {}
 base::Result<FuseLibrary> load_library() {
   Loader loader(::dlopen("libfuse3.so.3", RTLD_NOW | RTLD_LOCAL));
   FuseLibrary fuse{};
+  loader.find("fuse_opt_free_args", fuse.opt_free_args);
   loader.find("fuse_session_new", fuse.session_new);
   loader.find("fuse_session_mount", fuse.session_mount);
   loader.find("fuse_session_destroy", fuse.session_destroy);

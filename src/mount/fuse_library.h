@@ -10,6 +10,7 @@
 namespace lathe::mount {
 
 struct FuseLibrary {
+  decltype(&::fuse_opt_free_args) opt_free_args;
   decltype(&::fuse_session_new) session_new;
   decltype(&::fuse_session_mount) session_mount;
   decltype(&::fuse_session_destroy) session_destroy;

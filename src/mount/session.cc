@@ -28,6 +28,7 @@ base::Result<std::unique_ptr<Session>> Session::start(sys::Fd device, FileTree& 
   char* words[] = {name.data(), nullptr};
   fuse_args arguments{1, words, 0};
   state.session = library->session_new(&arguments, &fuse_operations(), sizeof(fuse_lowlevel_ops), &state);
+  library->opt_free_args(&arguments);  // reading them made copies
   if (!state.session) return base::fail(base::Code::unsupported, "libfuse3 refused to start a session");
   // It is mounted already; the library takes the descriptor over.
   if (library->session_mount(state.session, fmt::format("/dev/fd/{}", device.get()).c_str()) != 0)
