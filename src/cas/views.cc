@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "base/strings.h"
-#include "cas/tree.h"
 #include "cas/tree_links.h"
 
 namespace lathe::cas {
@@ -52,31 +51,51 @@ base::Result<Views> Views::open(const fs::path& root, DiskStore& store) {
   return Views(root, store);
 }
 
+fs::path Views::draft_path() { return root_ / fmt::format("{}{}", kDraft, next_++); }
+
 base::Result<fs::path> Views::get(const base::Digest& tree) {
   const fs::path folder = root_ / tree.hex();
+  const std::uint64_t removals = store_->removals();
   fs::path draft;
+  bool is_made = false;
   {
     std::lock_guard lock(*changing_);
-    if (::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0) == 0) return folder;
-    draft = root_ / fmt::format("{}{}", kDraft, next_++);
+    is_made = ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0) == 0;
+    auto checked = checked_.find(tree);
+    if (is_made && checked != checked_.end() && checked->second == removals) return folder;
+    draft = draft_path();
   }
-  auto built = build(tree, draft);
+  auto done = is_made ? repair(tree, folder) : build(tree, draft);
   std::lock_guard lock(*changing_);
-  const bool named = built && ::rename(draft.c_str(), folder.c_str()) == 0;
+  const bool named = done && (is_made || ::rename(draft.c_str(), folder.c_str()) == 0);
   const int number = errno;
   std::error_code ignored;
-  if (!named) fs::remove_all(draft, ignored);
-  if (!built) return base::fail(std::move(built).error());
-  if (named || number == ENOTEMPTY || number == EEXIST) return folder;  // another was faster
+  if (!named && !is_made) fs::remove_all(draft, ignored);
+  if (!done) return base::fail(std::move(done).error());
   errno = number;
-  return cannot("naming", folder.string());
+  if (!named && number != ENOTEMPTY && number != EEXIST) return cannot("naming", folder.string());
+  if (named) checked_[tree] = removals;  // else another was faster
+  return folder;
 }
 
-base::Result<void> Views::build(const base::Digest& digest, const fs::path& folder) {
+base::Result<Tree> Views::read_tree(const base::Digest& digest) {
   LATHE_TRY(std::string manifest, store_->read(digest, kMaxManifest));
   LATHE_TRY(Tree tree, decode_tree(manifest));
   LATHE_TRY_VOID(check_no_file_is_a_folder(tree));
   LATHE_TRY_VOID(check_tree_links(tree));
+  return tree;
+}
+
+base::Result<void> Views::put_file(const TreeEntry& entry, const fs::path& path) {
+  LATHE_TRY(BlobFile blob, store_->open(entry.digest));
+  if (blob.size() != entry.size)
+    return base::fail(base::Code::corrupt, "'{}' has another size than its blob", base::printable(entry.path));
+  if (!entry.executable && store_->files().link(blob.fd(), path)) return {};
+  return copy_blob(blob, path, entry.executable ? 0555 : 0444);
+}
+
+base::Result<void> Views::build(const base::Digest& digest, const fs::path& folder) {
+  LATHE_TRY(Tree tree, read_tree(digest));
   if (::mkdir(folder.c_str(), 0755) != 0) return cannot("making", folder.string());
   fs::path made = folder;
   for (const auto& entry : tree.entries) {
@@ -84,15 +103,36 @@ base::Result<void> Views::build(const base::Digest& digest, const fs::path& fold
     std::error_code failed;
     if (path.parent_path() != made) fs::create_directories(made = path.parent_path(), failed);
     if (failed) return base::fail(base::errno_error(failed.value(), fmt::format("making {}", made.string())));
-    if (!entry.link_target.empty()) {
-      if (::symlink(entry.link_target.c_str(), path.c_str()) != 0) return cannot("linking", entry.path);
-      continue;
+    if (entry.link_target.empty()) {
+      LATHE_TRY_VOID(put_file(entry, path));
+    } else if (::symlink(entry.link_target.c_str(), path.c_str()) != 0) {
+      return cannot("linking", entry.path);
     }
-    LATHE_TRY(BlobFile blob, store_->open(entry.digest));
-    if (blob.size() != entry.size)
-      return base::fail(base::Code::corrupt, "'{}' has another size than its blob", base::printable(entry.path));
-    if (!entry.executable && store_->files().link(blob.fd(), path)) continue;
-    LATHE_TRY_VOID(copy_blob(blob, path, entry.executable ? 0555 : 0444));
+  }
+  return {};
+}
+
+base::Result<void> Views::repair(const base::Digest& digest, const fs::path& folder) {
+  LATHE_TRY(Tree tree, read_tree(digest));
+  for (const auto& entry : tree.entries) {
+    if (!entry.link_target.empty()) continue;
+    const fs::path path = folder / entry.path;
+    struct stat here{}, stored{};
+    const bool is_here = ::stat(path.c_str(), &here) == 0;
+    const bool is_stored = ::stat(store_->layout().blob(entry.digest).c_str(), &stored) == 0;
+    if (is_here && is_stored && (here.st_ino == stored.st_ino || entry.executable)) continue;  // those are copies
+    fs::path draft;
+    {
+      std::lock_guard lock(*changing_);
+      draft = draft_path();
+    }
+    auto put = put_file(entry, draft);
+    if (put && ::rename(draft.c_str(), path.c_str()) == 0) continue;
+    const int number = errno;
+    ::unlink(draft.c_str());
+    if (!put) return put;
+    errno = number;
+    return cannot("replacing", entry.path);
   }
   return {};
 }

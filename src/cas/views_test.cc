@@ -72,6 +72,21 @@ TEST_F(ViewsTest, OnlyAViewThatWasNotUsedSinceIsRemoved) {
   EXPECT_EQ(testing::read_file(views_.get(tree).value() / "a"), "1") << "it can be had again";
 }
 
+TEST_F(ViewsTest, ALinkToABlobThatWasDamagedIsReplacedWhenTheStoreHasHealed) {
+  auto tree = put({{"a", "good"}, {"b", "fine"}});
+  auto view = views_.get(tree).value();
+  auto blob = store_->layout().blob(base::sha256("fine"));
+  ::chmod(blob.c_str(), 0644);
+  testing::write_file(blob, "evil");
+  ASSERT_FALSE(store_->verify(base::sha256("fine"))) << "moved aside";
+  EXPECT_FALSE(views_.get(tree)) << "not as long as the store lacks it";
+  put({{"b", "fine"}});
+  EXPECT_EQ(views_.get(tree).value(), view);
+  EXPECT_EQ(testing::read_file(view / "b"), "fine");
+  EXPECT_EQ(testing::read_file(view / "a"), "good");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "views"), {}), 1) << "nothing else is left";
+}
+
 TEST_F(ViewsTest, WhatAKilledProcessLeftIsRemovedAndBytesOutliveTheirBlob) {
   auto tree = put({{"a", "1"}});
   auto view = views_.get(tree).value();
