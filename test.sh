@@ -80,6 +80,14 @@ sdk() {
   if "$TEST_PYTHON" "$ROOT/sdk/python/tests/run_everywhere.py" >&2; then PASSED=$((PASSED + 1)); else FAILED=$((FAILED + 1)); fi
 }
 
+# The documents' own code, scenario by scenario, where the conformance kit lies beside the repository.
+conformance() {
+  local status=0
+  rm -f "$REPORTS/conformance.json"
+  "$ROOT/tests/conformance.sh" --tags sdk --json "$REPORTS/conformance.json" >&2 || status=$?
+  count "$status" "$REPORTS/conformance.json"
+}
+
 fuzz() {
   local seconds=${LATHE_FUZZ_SECONDS:-60} target status
   build fuzz
@@ -103,6 +111,8 @@ mkdir -p "$REPORTS"
 build release
 phase "unit tests, simulation, lint"
 unit release
+make_tensorflow_python
+fetch_mnist
 phase "end-to-end tests"
 if [ -n "$ALL" ]; then
   export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000} LATHE_CUTS=${LATHE_CUTS:-500}
@@ -111,6 +121,8 @@ fi
 end_to_end
 phase "the Python SDK"
 sdk
+phase "the conformance kit"
+conformance
 if [ -n "$ALL" ]; then
   phase "clang-tidy"
   tidy

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the tests that passed and failed in JUnit reports: prints "PASSED FAILED".
+"""Counts the tests that passed and failed in JUnit reports and in those of the conformance kit (JSON): prints "PASSED FAILED".
 
 A GoogleTest program writes one report of its own; its entry in ctest's report is then not counted a second time, unless
 it failed without a failing case (a crash). Arguments are files and folders; absent ones are empty.
 """
+import json
 import pathlib
 import sys
 import xml.etree.ElementTree as tree
@@ -11,6 +12,9 @@ import xml.etree.ElementTree as tree
 
 def cases(file):
     """(program, passed) of each case that ran."""
+    if file.suffix == ".json":
+        yield from ((scenario["name"], scenario["passed"]) for scenario in json.loads(file.read_text())["scenarios"])
+        return
     for case in tree.parse(file).getroot().iter("testcase"):
         if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
             continue

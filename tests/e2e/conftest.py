@@ -13,6 +13,7 @@ from harness import campaign, paths, processes  # noqa: E402
 from harness.attempt import HeldAttempt  # noqa: E402
 from harness.client import new_id  # noqa: E402
 from harness.server import Server, holding_config, isolated_config  # noqa: E402
+from harness.tutorial import small_mnist, tutorial_site, ws  # noqa: E402, F401
 
 
 def pytest_collection_modifyitems(items):

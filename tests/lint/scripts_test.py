@@ -44,6 +44,13 @@ class CountTests(unittest.TestCase):
         self.assertEqual((1, 1), self.count(None, CTEST.format(cli="fail")))
         self.assertEqual((1, 1), self.count("<testsuites><cut", CTEST.format(cli="fail")))
 
+    def test_scenarios_of_the_conformance_kit_count(self):
+        scenarios = [{"name": "a", "passed": True}, {"name": "b", "passed": False}, {"name": "c", "passed": True}]
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "conformance.json"
+            report.write_text(json.dumps({"scenarios": scenarios, "skipped": ["d"]}))
+            self.assertEqual((2, 1), count_tests.count([report]))
+
 
 class BenchTable(unittest.TestCase):
     ROW = {"name": "idle", "ours": 31.5, "peer": None, "ratio": 0.49218, "goal": "≤ 64 MiB", "met": True}
@@ -60,7 +67,7 @@ class BenchTable(unittest.TestCase):
 
 class Shell(unittest.TestCase):
     def scripts(self):
-        return [str(file) for file in [*ROOT.glob("*.sh"), *ROOT.glob("scripts/*.sh"), ROOT / ".ci/run"]]
+        return [str(file) for file in [*ROOT.glob("*.sh"), *ROOT.glob("scripts/*.sh"), *ROOT.glob("tests/*.sh"), ROOT / ".ci/run"]]
 
     def test_every_script_is_strict(self):
         for script in self.scripts():
