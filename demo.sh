@@ -22,8 +22,8 @@ unset LATHE_SERVER LATHE_TOKEN_FILE
 
 # Started anew each time: the binary and the configuration may be others than those of the last time. Runs go on meanwhile.
 start_server() {
-  mkdir -p "$DEMO"
-  mkdir -p -m 700 "$LATHE_STATE"
+  mkdir -p "$LATHE_STATE"
+  chmod 700 "$LATHE_STATE"
   printf 'environments: {interpreter: "%s"}\n' "$TENSORFLOW_PYTHON" >"$LATHE_STATE/config.yaml"
   "$LATHE" down >/dev/null 2>&1 || true
   "$LATHE" up
