@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 TOOLS = ROOT / ".lathe-tools"
 PLACE = TOOLS / "bench-venv"
 WANTED = pathlib.Path(__file__).with_name("requirements-mlflow.txt")
-# Nothing is told to its makers from a bench, and a fresh experiment is all that is looked at.
+WORKERS = 4  # as many as it starts by itself
+# Nothing is told to its makers from a bench.
 QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
 
 
@@ -61,8 +62,12 @@ class Mlflow:
         return self
 
     def answers(self):
+        """All of its workers: those that still load would take the cores from the first one's requests."""
+        told = (self.folder / "mlflow.out").read_text()
         if self.process.poll() is not None:
-            raise SystemExit(f"error: mlflow did not start\n{(self.folder / 'mlflow.out').read_text()[-2000:]}")
+            raise SystemExit(f"error: mlflow did not start\n{told[-2000:]}")
+        if told.count("Application startup complete") < WORKERS:
+            return False
         try:
             with urllib.request.urlopen(self.url + "/health", timeout=5) as response:
                 return response.status == 200
