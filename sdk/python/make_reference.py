@@ -22,8 +22,9 @@ FUNCTIONS = (
 HEAD = """\
 # The Python SDK: every supported name
 
-Made by `sdk/python/make_reference.py` from the docstrings; a test compares. Install it from a clone with
-`pip install ./sdk/python` (nothing else is needed), or build the wheel: `sdk/python/build_wheel.py`. It runs on Python 3.6 and
+Made by `sdk/python/make_reference.py` from the docstrings; a test compares. Install it with
+`pip install --index-url http://ADDRESS/sdk/simple/ lathe-sdk` from your server, or `pip install ./sdk/python` from a clone (nothing
+else is needed), or build the wheel: `sdk/python/build_wheel.py`. It runs on Python 3.6 and
 later with the standard library alone; pandas, pyarrow, matplotlib and IPython are used where they are there. How it differs
 from the original is told in [migrate-from-azure-ml.md](migrate-from-azure-ml.md).
 

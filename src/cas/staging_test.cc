@@ -151,7 +151,7 @@ TEST_F(StagingTest, OpeningTheStoreRemovesEveryFolder) {
   take(*mine, "bytes");
   store_ = DiskStore::open(folder_.path()).value();
   EXPECT_FALSE(fs::exists(place_.path));
-  EXPECT_EQ(area_.commit(place_.id, {}).error().code(), base::Code::not_found);
+  EXPECT_EQ(StagingArea(*store_).commit(place_.id, {}).error().code(), base::Code::not_found);
 }
 
 TEST_F(StagingTest, AFileThatBecomesShorterIsCorruptAndLeavesNothing) {
