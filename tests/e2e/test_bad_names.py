@@ -25,6 +25,7 @@ STATE_NAMES = {
     "server.log",
     "config.yaml",
     "work",
+    "views",
 }
 
 
