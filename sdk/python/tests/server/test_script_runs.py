@@ -183,10 +183,15 @@ def test_interrupting_a_wait_leaves_the_run(site, exp, config, surroundings):
     waiter = subprocess.Popen(
         [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert waiter.stdout.readline().startswith(b"RunId:")
-    waiter.send_signal(signal.SIGINT)
-    assert b"KeyboardInterrupt" in waiter.communicate(timeout=30)[1]
-    gate.write_text("")
+    try:
+        assert waiter.stdout.readline().startswith(b"RunId:")
+        # Where it waits: in the middle of an import Python itself may lose an interrupt.
+        assert any(line.startswith(b"Streaming") for line in iter(waiter.stdout.readline, b""))
+        waiter.send_signal(signal.SIGINT)
+        assert b"KeyboardInterrupt" in waiter.communicate(timeout=30)[1]
+    finally:
+        waiter.kill()
+        gate.write_text("")
     assert run.wait_for_completion()["status"] == "Completed"
 
 
