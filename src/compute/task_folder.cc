@@ -57,6 +57,14 @@ std::string find_starter(const fs::path& folder) {
 
 fs::path header_in(const fs::path& folder) { return folder / "spool" / "spool.json"; }
 
+// A file of the spool that the next runner uses again (docs/formats/spool.md).
+bool is_left_empty(const fs::path& file) {
+  const auto name = file.filename();
+  struct stat status{};
+  return (name == "spool.json.new" || name == "order.json" || name == "exit") && ::lstat(file.c_str(), &status) == 0 &&
+         S_ISREG(status.st_mode) && status.st_size == 0 && status.st_nlink == 1;
+}
+
 // A runner gives the header its name when it is written; only a power cut can take its end away again.
 bool is_whole(int fd, off_t size) {
   char last = 0;
@@ -96,8 +104,10 @@ Provider::Found look_at_folder(const fs::path& folder) {
 
 bool is_bare(const fs::path& folder) {
   std::error_code failed;
-  fs::directory_iterator entry(folder / "spool", failed);
-  return !failed && entry == fs::directory_iterator();
+  for (fs::directory_iterator entry(folder / "spool", failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    if (!is_left_empty(entry->path())) return false;
+  return !failed;
 }
 
 base::Result<void> check_room(const fs::path& work) {

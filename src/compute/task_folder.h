@@ -15,8 +15,8 @@
 namespace lathe::compute {
 
 Provider::Found look_at_folder(const std::filesystem::path& folder);
-// Nothing of a task is in it: a runner empties its run folder before its spool, and keeps the spool's header when it
-// could not.
+// Nothing of a task is in it but empty files: a runner empties its run folder before its spool, and keeps the spool's
+// header when it could not.
 bool is_bare(const std::filesystem::path& folder);
 // no_space when a runner could not even begin in a folder of `work`: told before it is started, this makes its run wait
 // instead of fail.

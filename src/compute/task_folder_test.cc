@@ -108,6 +108,20 @@ TEST_F(TaskFolder, IsSparedOnlyWhenBareAndGivenToTheNextTask) {
   EXPECT_FALSE(fs::exists(root_ / "14.1.0")) << "there was one spare only";
 }
 
+TEST_F(TaskFolder, IsBareWithTheEmptyFilesOfASpoolOnly) {
+  fs::create_directories(folder_ / "spool");
+  for (auto name : {"spool.json.new", "order.json", "exit"}) std::ofstream(folder_ / "spool" / name);
+  EXPECT_TRUE(is_bare(folder_));
+  std::ofstream(folder_ / "spool" / "exit") << "x";
+  EXPECT_FALSE(is_bare(folder_)) << "something is in a file";
+  fs::resize_file(folder_ / "spool" / "exit", 0);
+  fs::create_hard_link(folder_ / "spool" / "exit", root_ / "elsewhere");
+  EXPECT_FALSE(is_bare(folder_)) << "somebody else has the file, too";
+  fs::remove(root_ / "elsewhere");
+  std::ofstream(folder_ / "spool" / "log.0");
+  EXPECT_FALSE(is_bare(folder_)) << "a file that is not used again";
+}
+
 TEST_F(TaskFolder, ThatExistsGetsNoSpare) {
   SpareFolders spares(root_);
   fs::create_directories(folder_ / "spool");

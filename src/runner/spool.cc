@@ -21,10 +21,12 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr const char *kHeader = "spool.json", *kOrder = "order.json", *kExit = "exit", *kDelivered = "delivered";
+constexpr const char* kBareHeader = "spool.json.new";  // the header before it has its name, and after it
 constexpr off_t kReserveBytes = 64 * 1024;
 
-base::Result<sys::Fd> write_new(const fs::path& path, std::string_view text) {
-  sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+// Into the empty file that an earlier task left, or a new one.
+base::Result<sys::Fd> write_empty(const fs::path& path, std::string_view text) {
+  sys::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return base::fail(base::errno_error(errno, fmt::format("writing {}", path.string())));
   return fd;
@@ -41,10 +43,15 @@ std::string format_header(const SpoolHeader& header) {
 
 // Whole and locked before it has its name: whoever finds it may rely on both.
 base::Result<sys::Fd> write_header(const fs::path& folder, const SpoolHeader& header) {
-  const fs::path path = folder / kHeader, draft = folder / "spool.json.new";
-  LATHE_TRY(sys::Fd fd, write_new(draft, format_header(header)));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(draft.c_str(), path.c_str()) != 0)
-    return base::fail(base::errno_error(errno, "locking the spool"));
+  const fs::path path = folder / kHeader, draft = folder / kBareHeader;
+  LATHE_TRY(sys::Fd fd, write_empty(draft, format_header(header)));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    // Whoever looked after the earlier task has not closed its header yet.
+    ::unlink(draft.c_str());
+    LATHE_TRY(fd, write_empty(draft, format_header(header)));
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return base::fail(base::errno_error(errno, "locking the spool"));
+  }
+  if (::rename(draft.c_str(), path.c_str()) != 0) return base::fail(base::errno_error(errno, "naming the spool"));
   return fd;
 }
 
@@ -92,7 +99,7 @@ base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys:
     return base::fail(base::Code::conflict, "{} holds a spool already", spool.folder_.string());
   LATHE_TRY(spool.lock_, write_header(spool.folder_, spool.header_));
   // Blocks for the exit record are taken now, while there are some. Not every file system can; then it is tried late.
-  sys::Fd exit(::open((spool.folder_ / kExit).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  sys::Fd exit(::open((spool.folder_ / kExit).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!exit) return base::fail(base::errno_error(errno, "making the exit record"));
   if (::fallocate(exit.get(), FALLOC_FL_KEEP_SIZE, 0, kReserveBytes) != 0 && errno == ENOSPC)
     return base::fail(base::errno_error(errno, "reserving room for the exit record"));
@@ -120,7 +127,7 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
 }
 
 base::Result<void> Spool::write_order(const wire::RunnerOrder& order) {
-  LATHE_TRY_VOID(write_new(folder_ / kOrder, wire::encode_order(order)));
+  LATHE_TRY_VOID(write_empty(folder_ / kOrder, wire::encode_order(order)));
   return {};
 }
 
@@ -173,14 +180,28 @@ void Spool::remove() {
   bare = make_bare(metrics_folder(), {}) && bare;
   std::error_code failed;
   fs::remove_all(data_folder(), failed);
-  bare = bare && !failed;
-  for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    if (entry->path().filename() != kHeader) fs::remove_all(entry->path(), failed);
+  bare = bare && !failed && make_files_bare();
   // The last, and only when nothing else is left: as long as it is there the provider takes this for a spool and sweeps
   // all of it.
-  if (bare && !failed) ::unlink((folder_ / kHeader).c_str());
+  const fs::path unnamed = folder_ / kBareHeader;
+  if (bare && ::rename((folder_ / kHeader).c_str(), unnamed.c_str()) == 0) (void)!::truncate(unnamed.c_str(), 0);
   lock_.reset();
+}
+
+bool Spool::make_files_bare() {
+  bool all = !is_delivered() || ::rename((folder_ / kDelivered).c_str(), (folder_ / kExit).c_str()) == 0;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    const fs::path& path = entry->path();
+    const auto name = path.filename();
+    if (name == kHeader) continue;
+    if (name == kOrder || name == kExit)
+      all = ::truncate(path.c_str(), 0) == 0 && all;
+    else
+      fs::remove_all(path, failed);
+  }
+  return all && !failed;
 }
 
 }  // namespace lathe::runner

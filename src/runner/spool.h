@@ -59,10 +59,13 @@ class Spool {
   // The server has acknowledged everything: nothing here is to be delivered again.
   base::Result<void> mark_delivered();
   bool is_delivered() const;
-  // Nothing of the task is left but bare folders, for the provider to use again or to remove. The lock is let go last.
+  // Nothing of the task is left but bare folders and empty files, for the provider to use again or to remove. The lock
+  // is let go last.
   void remove();
 
  private:
+  bool make_files_bare();
+
   Spool(std::filesystem::path folder, sys::FileSystem& files) : folder_(std::move(folder)), files_(&files) {}
 
   std::filesystem::path folder_;

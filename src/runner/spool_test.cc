@@ -1,0 +1,64 @@
+#include "runner/spool.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lathe::runner {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SpoolTest : public testing::Test {
+ protected:
+  SpoolTest() {
+    std::string name = fs::temp_directory_path() / "lathe-spool.XXXXXX";
+    work_ = ::mkdtemp(name.data());
+  }
+  ~SpoolTest() override { fs::remove_all(work_); }
+
+  Spool make(std::string run) {
+    return Spool::create(work_, {.run = std::move(run), .attempt = 1, .token = "t"}).value();
+  }
+  ino_t inode(std::string_view name) {
+    struct stat status{};
+    EXPECT_EQ(0, ::stat((work_ / "spool" / name).c_str(), &status)) << name;
+    return status.st_ino;
+  }
+
+  fs::path work_;
+};
+
+TEST_F(SpoolTest, UsesTheFilesOfTheTaskBeforeItAndNothingOfWhatWasInThem) {
+  auto first = make("first");
+  ASSERT_TRUE(first.write_order({}));
+  ASSERT_TRUE(first.write_exit(model::ExitRecord()));
+  ASSERT_TRUE(first.mark_delivered());
+  const auto header = inode("spool.json"), order = inode("order.json"), exit = inode("delivered");
+  first.remove();
+  auto second = make("second");
+  EXPECT_EQ(header, inode("spool.json"));
+  EXPECT_EQ(order, inode("order.json"));
+  EXPECT_EQ(exit, inode("exit"));
+  EXPECT_FALSE(second.is_delivered());
+  EXPECT_FALSE(second.read_order().value());
+  EXPECT_FALSE(second.read_exit().value());
+}
+
+TEST_F(SpoolTest, IsMadeAlthoughSomebodyStillHoldsTheHeaderOfTheTaskBeforeIt) {
+  auto first = make("first");
+  const sys::Fd guardian(::dup(first.lock_fd()));
+  first.remove();
+  auto second = make("second");
+  second.remove();
+}
+
+TEST_F(SpoolTest, IsNotMadeOverAnother) {
+  auto first = make("first");
+  auto second = Spool::create(work_, {.run = "second", .attempt = 1, .token = "t"});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(base::Code::conflict, second.error().code());
+}
+
+}  // namespace
+}  // namespace lathe::runner
