@@ -40,6 +40,12 @@ class FakeServer {
   void turn_off(const std::string& name) { std::filesystem::remove(root_ / "switches" / name); }
   bool is_on(const std::string& name) const { return std::filesystem::exists(root_ / "switches" / name); }
   void ask_stop(model::EndReason reason) { write("desired", std::string(model::end_reason_name(reason))); }
+  // The script asks for a secret; is_hidden() when it would be given to it.
+  void show_secret(const std::string& value) {
+    write("secret-value", value);
+    write("secret-id", base::sha256(value).hex());
+  }
+  bool is_hidden() const { return !read("secret-id").empty() && read("secret-id") == read("secret-hidden"); }
   // A store that has lost a blob after it was acknowledged.
   void lose_blob(const std::string& bytes) { std::filesystem::remove(root_ / "blobs" / base::sha256(bytes).hex()); }
   // The next call of this name is done, but its reply never arrives.
@@ -115,15 +121,27 @@ class FakeLink : public ServerLink {
     return call<Order>("claim", [&] { return wire::decode_order(server_.read("order.json")); });
   }
 
-  base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
+  base::Result<void> watch(const std::function<bool(const Wish&)>& on_wish) override {
     while (!interrupted_) {
       if (server_.is_on("down")) return base::fail(base::Code::unavailable, "the server is away");
       if (server_.is_on("fenced")) return base::fail(base::Code::fenced, "the attempt is over");
-      if (auto wish = server_.read("desired"); !wish.empty() && !on_desired(model::end_reason_from_name(wish)))
+      if (auto wish = server_.read("desired"); !wish.empty() && !on_wish({model::end_reason_from_name(wish)}))
         return {};
+      if (auto id = server_.read("secret-id"); !id.empty() && id != server_.read("secret-hidden"))
+        if (!on_wish({std::nullopt, true})) return {};
       std::this_thread::sleep_for(std::chrono::milliseconds(2));  // stands in for a connection that blocks
     }
     return base::fail(base::Code::cancelled, "interrupted");
+  }
+
+  base::Result<std::vector<SecretValue>> exchange_secrets(std::span<const std::string> hidden) override {
+    return call<std::vector<SecretValue>>("exchange_secrets", [&]() -> base::Result<std::vector<SecretValue>> {
+      const auto id = server_.read("secret-id");
+      if (std::ranges::find(hidden, id) == hidden.end())
+        return std::vector<SecretValue>{{id, server_.read("secret-value")}};
+      server_.write("secret-hidden", id);
+      return std::vector<SecretValue>();
+    });
   }
 
   base::Result<LogStand> log_stand(const std::string&) override {

@@ -80,7 +80,7 @@ class HttpLink : public ServerLink {
     return wire::decode_order(response.body);
   }
 
-  base::Result<void> watch(const std::function<bool(Desired)>& on_desired) override {
+  base::Result<void> watch(const std::function<bool(const Wish&)>& on_wish) override {
     std::string line;
     bool ended = false;
     auto sink = [&](std::string_view bytes) -> base::Result<void> {
@@ -89,7 +89,7 @@ class HttpLink : public ServerLink {
           line += c;
           continue;
         }
-        if (auto desired = parse_desired(line); desired && !on_desired(*desired)) {
+        if (auto wish = parse_wish(line); wish && !on_wish(*wish)) {
           ended = true;
           return base::fail(base::Code::cancelled, "heard enough");
         }
@@ -97,9 +97,25 @@ class HttpLink : public ServerLink {
       }
       return {};
     };
-    auto response = client_.download(prefix_ + "/watch", sink, {}, true);
+    auto response = client_.download(fmt::format("{}/watch?node={}", prefix_, node_), sink, {}, true);
     if (ended) return {};
     return done(std::move(response));
+  }
+
+  base::Result<std::vector<SecretValue>> exchange_secrets(std::span<const std::string> hidden) override {
+    LATHE_TRY(auto response,
+              post("/secrets", {{"node", node_}, {"hidden", json::array(hidden.begin(), hidden.end())}}));
+    LATHE_TRY(json::object object, to_object(response));
+    const json::value* secrets = object.if_contains("secrets");
+    std::vector<SecretValue> out;
+    if (!secrets || !secrets->is_array()) return out;
+    for (const auto& item : secrets->as_array()) {
+      const json::value* id = item.is_object() ? item.as_object().if_contains("id") : nullptr;
+      const json::value* value = item.is_object() ? item.as_object().if_contains("value") : nullptr;
+      if (id && id->is_string() && value && value->is_string())
+        out.push_back({std::string(id->as_string()), std::string(value->as_string())});
+    }
+    return out;
   }
 
   base::Result<LogStand> log_stand(const std::string& name) override {
@@ -288,17 +304,18 @@ class HttpLink : public ServerLink {
   }
 
   // A line that is not ours to understand (a blank one that keeps the connection alive, a later version) says nothing.
-  static std::optional<Desired> parse_desired(std::string_view line) {
+  static std::optional<Wish> parse_wish(std::string_view line) {
     boost::system::error_code failed;
     json::value value = json::parse(line, failed);
     if (failed || !value.is_object()) return std::nullopt;
     const json::value* desired = value.as_object().if_contains("desired");
     const json::value* reason = value.as_object().if_contains("reason");
     if (!desired || !desired->is_string()) return std::nullopt;
-    if (desired->as_string() != "stop") return Desired();
+    const json::value* secrets = value.as_object().if_contains("secrets");
+    if (desired->as_string() != "stop") return Wish{std::nullopt, secrets && *secrets == json::value(true)};
     auto known = reason && reason->is_string() ? model::end_reason_from_name(std::string_view(reason->as_string()))
                                                : std::nullopt;
-    return Desired(known.value_or(model::EndReason::canceled));
+    return Wish{known.value_or(model::EndReason::canceled)};
   }
 
   base::Result<net::ClientResponse> send_piece(const base::Digest& digest, std::uint64_t size, std::uint64_t offset,

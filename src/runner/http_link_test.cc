@@ -126,12 +126,28 @@ TEST(HttpLink, ListensUntilTheServerWantsAStop) {
   auto chunk = [](std::string_view text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); };
   Answerer answerer({"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk("{\"desired\":\"run\"}\n") +
                      chunk("\n") + chunk("{\"desired\":\"stop\",") + chunk("\"reason\":\"preempted\"}\n")});
-  std::vector<Desired> heard;
-  EXPECT_TRUE(link_to(answerer)->watch([&](Desired desired) {
-    heard.push_back(desired);
-    return !desired;
+  std::vector<std::optional<model::EndReason>> heard;
+  EXPECT_TRUE(link_to(answerer)->watch([&](const Wish& wish) {
+    heard.push_back(wish.stop);
+    return !wish.stop;
   }));
-  EXPECT_EQ((std::vector<Desired>{std::nullopt, model::EndReason::preempted}), heard);
+  EXPECT_EQ((std::vector<std::optional<model::EndReason>>{std::nullopt, model::EndReason::preempted}), heard);
+  EXPECT_TRUE(answerer.requests()[0].starts_with("GET /api/v1/attempts/run-1/2/watch?node=1 "));
+}
+
+TEST(HttpLink, HearsOfSecretsAndExchangesThem) {
+  const std::string line = "{\"desired\":\"run\",\"secrets\":true}\n";
+  Answerer answerer(
+      {fmt::format("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n", line.size(), line),
+       answer(200, R"({"secrets":[{"id":"b@2","value":"v\u0000\n"}]})")});
+  auto link = link_to(answerer);
+  EXPECT_TRUE(link->watch([](const Wish& wish) { return !wish.secrets; }));
+  auto fresh = link->exchange_secrets(std::vector<std::string>{"a@1"});
+  ASSERT_TRUE(fresh) << fresh.error().text();
+  ASSERT_EQ(1u, fresh->size());
+  EXPECT_EQ("b@2", fresh->front().id);
+  EXPECT_EQ(std::string("v\0\n", 3), fresh->front().value);
+  EXPECT_TRUE(answerer.requests()[1].ends_with(R"({"node":1,"hidden":["a@1"]})")) << answerer.requests()[1];
 }
 
 TEST(HttpLink, UploadsALargeFileFromWhereTheServerStands) {

@@ -20,8 +20,10 @@ constexpr base::Duration kMarkerPeriod = std::chrono::milliseconds(100);
 
 }  // namespace
 
-LogSpool::LogSpool(std::filesystem::path folder, std::uint64_t segment_bytes)
-    : folder_(std::move(folder)), segment_bytes_(std::clamp<std::uint64_t>(segment_bytes, 4096, kOffsetMask)) {}
+LogSpool::LogSpool(std::filesystem::path folder, std::uint64_t segment_bytes, LogRedactor* redactor)
+    : folder_(std::move(folder)),
+      segment_bytes_(std::clamp<std::uint64_t>(segment_bytes, 4096, kOffsetMask)),
+      redactor_(redactor) {}
 
 std::filesystem::path LogSpool::segment_path(std::uint64_t segment) const {
   return folder_ / fmt::format("log.{}", segment);
@@ -55,6 +57,39 @@ bool LogSpool::open_segment() {
 }
 
 LogSpool::Pumped LogSpool::pump(int pipe) {
+  if (!redactor_) return pump_plain(pipe);
+  auto lock = redactor_->lock();  // a secret that is told of now counts for what is read next
+  return redactor_->is_used() ? pump_redacted(pipe) : pump_plain(pipe);
+}
+
+LogSpool::Pumped LogSpool::pump_redacted(int pipe) {
+  if ((lost_ > 0 && !write_marker()) || !open_segment()) return drop(pipe);
+  const ssize_t taken = redactor_->take(pipe, totals().size);
+  if (taken == 0) return Pumped::end;
+  if (taken < 0) return errno == EAGAIN || errno == EINTR ? Pumped::nothing : drop(pipe);
+  write_redacted(false);
+  return Pumped::some;
+}
+
+void LogSpool::write_redacted(bool last) {
+  auto hidden = redactor_->hide(totals().size, last);
+  if (write_in_segments(hidden.text))
+    redactor_->written(hidden, totals().size);
+  else
+    lost_ += redactor_->give_up();
+}
+
+bool LogSpool::write_in_segments(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!open_segment()) return false;
+    const auto piece = bytes.substr(0, segment_bytes_ - end().offset);
+    if (!write_whole(piece)) return false;
+    bytes.remove_prefix(piece.size());
+  }
+  return true;
+}
+
+LogSpool::Pumped LogSpool::pump_plain(int pipe) {
   if (!file_ && lost_ == 0) {  // a run that says nothing costs no file
     pollfd wait{pipe, POLLIN, 0};
     if (::poll(&wait, 1, 0) < 0 || (wait.revents & POLLIN) == 0)
@@ -85,6 +120,7 @@ LogSpool::Pumped LogSpool::pump(int pipe) {
 
 // A full disk, or a broken one: the script goes on, and what it says is counted.
 LogSpool::Pumped LogSpool::drop(int pipe) {
+  if (redactor_) lost_ += redactor_->give_up();
   char buffer[64 * 1024];
   ssize_t n = ::read(pipe, buffer, sizeof buffer);
   if (n > 0) lost_ += static_cast<std::uint64_t>(n);
@@ -129,6 +165,10 @@ void LogSpool::add_line(std::string_view text) {
 }
 
 void LogSpool::close() {
+  if (redactor_) {
+    auto lock = redactor_->lock();
+    if (redactor_->is_used()) write_redacted(true);
+  }
   marker_tried_ = {};
   if (lost_ > 0) write_marker();
 }
@@ -136,9 +176,12 @@ void LogSpool::close() {
 void LogSpool::save_rest(int pipe) {
   file_.reset();
   end_ = 0;
-  if (reopen())
+  if (reopen()) {
+    if (redactor_) redactor_->reload();
+    if (redactor_ && redactor_->is_used()) write_redacted(false);
     while (pump(pipe) == Pumped::some) {
     }
+  }
   close();
 }
 

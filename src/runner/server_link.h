@@ -79,8 +79,16 @@ struct FinishReport {
   LogTotals log;
 };
 
-// What the server wants of the attempt: empty: go on.
-using Desired = std::optional<model::EndReason>;
+// What the server wants of the attempt.
+struct Wish {
+  std::optional<model::EndReason> stop;  // empty: go on
+  bool secrets = false;                  // there are some to be hidden: exchange_secrets()
+};
+
+// A secret that the script is about to be given. The id tells one value from another and nothing else.
+struct SecretValue {
+  std::string id, value;
+};
 
 class ServerLink {
  public:
@@ -88,7 +96,9 @@ class ServerLink {
 
   virtual base::Result<Order> claim() = 0;
   // Calls back with each wish until the stream ends; a callback that returns false ends it.
-  virtual base::Result<void> watch(const std::function<bool(Desired)>& on_desired) = 0;
+  virtual base::Result<void> watch(const std::function<bool(const Wish&)>& on_wish) = 0;
+  // Tells which secrets this node hides in its log, and gets those that it does not; the script waits for them.
+  virtual base::Result<std::vector<SecretValue>> exchange_secrets(std::span<const std::string> hidden) = 0;
 
   virtual base::Result<LogStand> log_stand(const std::string& name) = 0;
   // The server's length of the segment afterwards. conflict when the piece would leave a hole; see log_stand().

@@ -149,7 +149,7 @@ void Supervisor::request_stop(model::EndReason reason, std::string message) {
 
 void Supervisor::on_life_tick() {
   if (!watcher_) {
-    watcher_.emplace(shop_.make_link(), shop_.inbox, shop_.backoff);
+    watcher_.emplace(shop_.make_link(), shop_.inbox, shop_.redactor, shop_.backoff);
     live_.emplace(shop_.run_folder, live_folders_of(shop_.order), shop_.uploader, shop_.make_link(), shop_.inbox,
                   shop_.backoff);
     meter_.emplace(guardian_->pid(), shop_.order.slice.gpus);

@@ -31,6 +31,7 @@ namespace lathe::runner {
 struct Workshop {
   const Order& order;
   LogSpool& log;
+  LogRedactor& redactor;
   LogShipper& shipper;
   ServerLink& link;  // lent to the shipper's thread while the program runs
   const LinkFactory& make_link;

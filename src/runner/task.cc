@@ -51,8 +51,9 @@ class Task {
     claimed_at_ = sys::boot_time();
     inputs_.emplace(order_, Inputs::Places{spool_.data_folder(), spool_.run_folder()}, make_link_, options_.backoff);
     inputs_->enter_namespace();  // before there is a second thread
+    LATHE_TRY(redactor_, LogRedactor::create());
     auto program = prepare();
-    LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes));
+    LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes), redactor_.get());
     LogShipper shipper(log, order_.log_name);
     MetricShipper metrics(spool_.metrics_folder());
     LATHE_TRY(RunFolder folder, RunFolder::open(spool_.run_folder()));
@@ -97,8 +98,9 @@ class Task {
   };
 
   model::ExitRecord supervise(sys::SpawnRequest program, const Cargo& cargo) {
-    Supervisor supervisor({order_, cargo.log, cargo.shipper, *link_, make_link_, cargo.folder, cargo.uploader,
-                           cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(), deadline(), options_.backoff});
+    Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
+                           cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(), deadline(),
+                           options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
     // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is
@@ -144,7 +146,7 @@ class Task {
     std::optional<Watcher> watcher;
     std::function<base::Result<void>()> keep_going = [&]() -> base::Result<void> {
       if (!watcher && sys::boot_time() - claimed_at_ > kLongPreparation)
-        watcher.emplace(make_link_(), inbox_, options_.backoff);
+        watcher.emplace(make_link_(), inbox_, *redactor_, options_.backoff);
       if (inbox_.stop() || inbox_.fenced() || !pause(std::chrono::nanoseconds(1), signals_))
         return base::fail(base::Code::cancelled, "stopped while its files were delivered");
       return {};
@@ -206,6 +208,7 @@ class Task {
   const int signals_;
   std::unique_ptr<ServerLink> link_;
   Order order_;
+  std::unique_ptr<LogRedactor> redactor_;
   std::optional<Inputs> inputs_;  // after the order, which it looks at
   base::Duration claimed_at_{};
   bool prepared_ = false, recorded_ = false;

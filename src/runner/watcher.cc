@@ -4,9 +4,10 @@
 
 namespace lathe::runner {
 
-Watcher::Watcher(std::unique_ptr<ServerLink> link, Inbox& inbox, BackoffLimits limits)
+Watcher::Watcher(std::unique_ptr<ServerLink> link, Inbox& inbox, LogRedactor& redactor, BackoffLimits limits)
     : link_(std::move(link)),
       inbox_(inbox),
+      redactor_(redactor),
       backoff_(limits),
       stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { run(); }) {}
@@ -18,17 +19,31 @@ void Watcher::stop() {
   thread_.join();
 }
 
+// The server gives a secret to the script when this node has said that it is hidden.
+base::Result<void> Watcher::learn_secrets() {
+  for (;;) {
+    LATHE_TRY(const auto fresh, link_->exchange_secrets(redactor_.ids()));
+    if (fresh.empty()) return {};
+    for (const auto& secret : fresh) LATHE_TRY_VOID(redactor_.add(secret.id, secret.value));
+  }
+}
+
 void Watcher::run() {
-  do {
-    auto ended = link_->watch([&](Desired desired) {
+  for (;;) {
+    bool secrets = false;
+    auto ended = link_->watch([&](const Wish& wish) {
       backoff_.reset();
-      if (desired) inbox_.post_stop(*desired);
-      return !desired;
+      if (wish.stop) inbox_.post_stop(*wish.stop);
+      secrets = wish.secrets;
+      return !wish.stop && !wish.secrets;
     });
     if (inbox_.stop()) return;  // it is said once; the rest is the main thread's
+    if (secrets) ended = learn_secrets();
     if (!ended && ended.error().code() == base::Code::cancelled) return;
     if (!ended && ended.error().code() == base::Code::fenced) return inbox_.post_fenced();
-  } while (pause(backoff_.next(), stop_event_.get()));
+    if (secrets && ended) continue;
+    if (!pause(backoff_.next(), stop_event_.get())) return;
+  }
 }
 
 }  // namespace lathe::runner

@@ -10,6 +10,7 @@
 
 #include "model/run.h"
 #include "rt/notifier.h"
+#include "server/given_secrets.h"
 
 namespace lathe::server {
 
@@ -26,7 +27,15 @@ struct LiveAttempt {
   std::set<int> finished;              // nodes that have reported their end
   bool recovered = false;              // placed by an earlier server process: its runners may be anywhere on their way
   bool over = false;
-  rt::Notifier changed;  // stop or over
+  GivenSecrets secrets;
+  rt::Notifier changed;  // stop, over, or secrets
+
+  // Whether every node that still runs hides this secret in its log.
+  bool hides(const std::string& secret_id) const {
+    for (int node = 0; node < static_cast<int>(attempt.slices.size()); ++node)
+      if (!finished.contains(node) && !secrets.is_hidden(secret_id, node)) return false;
+    return true;
+  }
 
   // Whether a runner has claimed this node, so that a process of the user may have run on it.
   bool is_claimed(int node) const {

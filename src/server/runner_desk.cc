@@ -19,6 +19,7 @@ using rt::Task;
 namespace {
 // Of one run; a runner that says more is not ours.
 constexpr std::size_t kMostNotes = 200;
+constexpr base::Duration kHidePatience = std::chrono::seconds(20);
 }  // namespace
 
 namespace {
@@ -93,11 +94,17 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_he
   co_return order;
 }
 
-Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out) {
+Task<void> RunnerDesk::watch(AttemptName name, int node, rt::CancelToken cancel, net::BodyWriter& out) {
   auto live = get_live(name);
   note_claim(live, -1);  // a runner that reconnects after a crash of ours has claimed, whatever was written
   std::optional<model::EndReason> said;
+  std::size_t told = 0;  // secrets that the runner has heard of in this stream
   while (!live->over) {
+    if (said == live->stop && live->secrets.size() > told && !live->secrets.hides_all(node)) {
+      told = live->secrets.size();
+      co_await out.write("{\"desired\":\"run\",\"secrets\":true}\n");
+      continue;
+    }
     if (said == live->stop) {
       co_await live->changed.changed(live->changed.version(), cancel);
       continue;
@@ -108,6 +115,37 @@ Task<void> RunnerDesk::watch(AttemptName name, rt::CancelToken cancel, net::Body
     else
       co_await out.write(fmt::format("{{\"desired\":\"stop\",\"reason\":\"{}\"}}\n", model::end_reason_name(*said)));
   }
+}
+
+Task<void> RunnerDesk::hide_secret(AttemptName name, std::string id, std::string value, rt::CancelToken cancel) {
+  auto live = get_live(name);
+  if (live->hides(id)) co_return;
+  // A runner that has been told to stop listens no more.
+  if (live->stop != model::EndReason::none)
+    throw Error(Code::conflict, "the run is being stopped and is given no more secrets").field("secret");
+  base::value_or_throw(live->secrets.add(id, value));
+  live->changed.notify();
+  const auto deadline = core_.clock.steady() + kHidePatience;
+  core_.scope.spawn("hide secret", [](Core& core, LiveAttemptPtr waited) -> Task<void> {
+    co_await core.home.sleep(kHidePatience, core.scope.token());
+    waited->changed.notify();
+  }(core_, live));
+  while (!live->hides(id) && !live->over && core_.clock.steady() < deadline)
+    co_await live->changed.changed(live->changed.version(), cancel);
+  if (!live->hides(id))
+    throw Error(Code::unavailable, "the run's node does not say that it hides the secret in its log")
+        .field("secret")
+        .hint("try again: it may be starting, or out of reach");
+}
+
+std::vector<GivenSecrets::Value> RunnerDesk::exchange_secrets(const AttemptName& name, int node,
+                                                              const std::vector<std::string>& hidden) {
+  auto live = get_live(name);
+  if (node < 0 || static_cast<std::size_t>(node) >= live->attempt.slices.size())
+    throw Error(Code::invalid, fmt::format("attempt {} has no node {}", name.number, node)).field("node");
+  auto fresh = live->secrets.exchange(node, hidden);
+  live->changed.notify();
+  return fresh;
 }
 
 Task<void> RunnerDesk::process_ended(AttemptName name) {

@@ -28,7 +28,13 @@ class RunnerDesk {
   // `is_here`: the runner is on this machine and of this user.
   rt::Task<wire::RunnerOrder> claim(AttemptName name, int node, bool is_here);
   // One JSON line with what is desired of the runner, and another whenever that changes, until the attempt is over.
-  rt::Task<void> watch(AttemptName name, rt::CancelToken cancel, net::BodyWriter& out);
+  rt::Task<void> watch(AttemptName name, int node, rt::CancelToken cancel, net::BodyWriter& out);
+  // Returns when every node of the attempt hides the value in its log, so that the script may have it. `id` names this
+  // value of the secret. unavailable when a node does not answer.
+  rt::Task<void> hide_secret(AttemptName name, std::string id, std::string value, rt::CancelToken cancel);
+  // The node says which secrets it hides, and gets the others.
+  std::vector<GivenSecrets::Value> exchange_secrets(const AttemptName& name, int node,
+                                                    const std::vector<std::string>& hidden);
   rt::Task<void> process_ended(AttemptName name);
   rt::Task<void> put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files);
   rt::Task<void> put_outputs(AttemptName name, std::vector<OutputFile> files);

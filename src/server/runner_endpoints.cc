@@ -47,13 +47,31 @@ Task<Response> claim(Services& services, Request& request) {
 }
 
 Task<Response> watch(Services& services, Request& request) {
+  allow_query(request, {"node"});
   auto name = attempt_name(request);
+  auto node = query_integer(request, "node", 0);
+  base::value_or_throw(model::check_range("node", node, 0, INT32_MAX));
   services.dispatcher.require_live(name.run_id, name.number);
   Response response;
   response.headers["content-type"] = "application/x-ndjson";
-  response.body = net::StreamBody([&services, name, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
-    co_await services.desk.watch(name, cancel, out);
+  response.body = net::StreamBody([&services, name, node, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+    co_await services.desk.watch(name, static_cast<int>(node), cancel, out);
   });
+  co_return response;
+}
+
+Task<Response> exchange_secrets(Services& services, Request& request) {
+  auto body = co_await json_body(request);
+  int node = 0;
+  std::vector<std::string> hidden;
+  wire::Fields fields(body);
+  fields.need("node").need("hidden").integer("node", node).texts("hidden", hidden);
+  base::value_or_throw(fields.finish());
+  json::array secrets;
+  for (auto& secret : services.desk.exchange_secrets(attempt_name(request), node, hidden))
+    secrets.push_back({{"id", secret.id}, {"value", secret.value}});
+  auto response = json_response({{"secrets", std::move(secrets)}});
+  response.headers["cache-control"] = "no-store";
   co_return response;
 }
 
@@ -236,6 +254,7 @@ void add_runner_routes(net::Router& router, Services& services) {
   const std::string one = "/api/v1/attempts/{run}/{attempt}";
   router.add({"POST", one + "/claim", "claimAttempt", Permission::own_run, endpoint(services, claim)});
   router.add({"GET", one + "/watch", "watchAttempt", Permission::own_run, endpoint(services, watch)});
+  router.add({"POST", one + "/secrets", "exchangeSecrets", Permission::own_run, endpoint(services, exchange_secrets)});
   router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, endpoint(services, get_positions)});
   router.add({"POST", one + "/logs", "appendLog", Permission::own_run, endpoint(services, append_log), kMaxLogPiece});
   router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, endpoint(services, link_log)});

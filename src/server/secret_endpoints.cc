@@ -82,6 +82,10 @@ Task<Response> get(Services& services, Request& request) {
   auto value = co_await core.files.run(core.home, [&] {
     return open_secret(SecretKeys(core.site.key_folder), workspace, name, {row.key_id, row.wrapped_key, row.sealed});
   });
+  // Before a script has it, its runner knows what to hide.
+  if (request.principal.role == net::Role::run)
+    co_await services.desk.hide_secret({request.principal.run_id, request.principal.attempt},
+                                       fmt::format("{}@{}", name, row.updated.micros), value, request.cancel);
   auto response = json_response({{"name", name}, {"value", value}, {"updated", base::format_utc(row.updated)}});
   base::wipe(value);
   response.headers["cache-control"] = "no-store";

@@ -4,12 +4,16 @@ import base64
 import os
 import sqlite3
 import stat
+import sys
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from harness import processes
 from harness.client import new_id
+from harness.paths import REPOSITORY
+from harness.wait import wait_for
 
 VALUE = "s3cret-" + new_id() + "-ü"
 
@@ -33,6 +37,99 @@ def names(client):
 def make_token(client, role, **fields):
     body = {"name": new_id("t"), "role": role, **fields}
     return client.with_token(client.post("/api/v1/tokens", body).expect(201).json()["token"])
+
+
+def hide_secrets(attempt, *asked):
+    """Plays the part of the runner: says that it hides every secret of which the attempt asks for these."""
+
+    def ask(name):
+        return attempt.client.get(path(attempt.client, name))
+
+    with ThreadPoolExecutor(len(asked)) as pool:
+        answers = [pool.submit(ask, name) for name in asked]
+        for wish in attempt.desired():
+            if wish.get("secrets"):
+                break
+        hidden = []
+
+        def all_are_given():
+            hidden.extend(each["id"] for each in exchange(attempt, hidden))
+            return all(answer.done() for answer in answers)
+
+        wait_for(all_are_given, 20, "the secrets")
+        return [answer.result().expect(200).json()["value"] for answer in answers]
+
+
+def exchange(attempt, hidden):
+    return attempt.call("secrets", {"node": 0, "hidden": hidden}).expect(200).json()["secrets"]
+
+
+SCRIPT = """
+import base64, json, sys, urllib.parse
+from azureml.core import Run
+value = Run.get_context().get_secret("printed")
+print("plain", value, flush=True)
+print("coded", base64.b64encode(value.encode()).decode(), urllib.parse.quote(value), json.dumps(value, ensure_ascii=False))
+sys.stdout.write("halves " + value[:9])
+sys.stdout.flush()
+sys.stdout.write(value[9:] + " end")
+sys.stdout.flush()
+print(file=sys.stderr, flush=True)
+assert Run.get_context().get_secret("printed") == value
+open("outputs/length", "w").write(str(len(value)))
+"""
+
+
+def run_python(client, script):
+    variables = {"PYTHONPATH": str(REPOSITORY / "sdk" / "python")}
+    return client.submit(command=[sys.executable, "-c", script], environment={"variables": variables})
+
+
+def test_what_a_script_prints_of_its_secrets_is_hidden_in_its_log(any_server):
+    client = any_server.client()
+    put(client, "printed").expect(204)
+    run = run_python(client, SCRIPT)
+    client.wait(run, "Completed")
+    log = client.log(run).decode()
+    assert log.split("\n")[0] == "plain ***"
+    assert log.split("\n")[1].replace("=", "") == 'coded *** *** "***"'
+    assert log.split("\n")[2] == "halves *** end", log
+    assert files_holding(any_server.state, VALUE) == []
+    assert client.file(run, "outputs/length").expect(200).body == str(len(VALUE)).encode()
+
+
+def test_a_secret_stays_hidden_when_the_server_is_killed(make_server, tmp_path):
+    server = make_server().start().prepare()
+    client = server.client()
+    put(client, "printed").expect(204)
+    go = tmp_path / "go"
+    waiting = f"print('has it', flush=True)\nimport os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+    run = run_python(client, SCRIPT.replace("print(", waiting + "print(", 1))
+    wait_for(lambda: b"has it" in client.log(run), 30, "the secret in the script")
+    server.kill()
+    go.touch()
+    client = server.start().client()
+    client.wait(run, "Completed")
+    log = client.log(run).decode()
+    assert log.startswith("has it\nplain ***\n") and VALUE not in log
+
+
+def test_a_script_gets_a_secret_only_when_its_runner_hides_it(holder):
+    client = holder.client
+    put(client, "guarded").expect(204)
+    put(client, "guarded-too", "another").expect(204)
+    attempt = holder.submit()
+    assert hide_secrets(attempt, "guarded", "guarded-too") == [VALUE, "another"]
+    assert value_of(attempt.client, "guarded") == VALUE  # hidden already
+    assert exchange(attempt, []) == []
+    for body in ({"node": 1, "hidden": []}, {"node": 0}, {"node": 0, "hidden": [1]}):
+        attempt.call("secrets", body).expect(400)
+    other = holder.submit()
+    assert exchange(other, ["unknown@1"]) == []
+    other.client.post(f"{attempt.path}/secrets", {"node": 0, "hidden": []}).expect(403)
+    client.cancel(other.run)
+    next(wish for wish in other.desired() if wish["desired"] == "stop")
+    assert other.client.get(path(client, "guarded")).expect(409).error() == "conflict"
 
 
 def files_holding(folder, text):
@@ -86,6 +183,7 @@ def test_contributors_and_runs_read_secrets_and_viewers_do_not(holder):
     client = holder.client
     put(client, "shared").expect(204)
     attempt = holder.submit()
+    hide_secrets(attempt, "shared")
     viewer, contributor = make_token(client, "viewer"), make_token(client, "contributor")
     for reader in (contributor, attempt.client):
         assert value_of(reader, "shared") == VALUE
