@@ -45,6 +45,7 @@ constexpr std::array kCommands{
     &kTokenCreate,
     &kTokenList,
     &kTokenRevoke,
+    &kSecretRotateKeys,
     &kStorePut,
     &kStoreStats,
     &kStoreVerify,
@@ -68,6 +69,7 @@ constexpr std::array kGroups{
     Group{"data", "Datasets: named, versioned references to files"},
     Group{"datastore", "Datastores: where files live"},
     Group{"token", "Tokens: who may use the server, and for what"},
+    Group{"secret", "Secrets: the keys that encrypt them"},
     Group{"store", "The content store"},
 };
 

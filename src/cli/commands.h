@@ -15,6 +15,7 @@ extern const Command kModelList, kModelShow, kModelRegister, kModelDownload, kMo
 extern const Command kDataList, kDataShow, kDataRegister, kDataDownload;
 extern const Command kDatastoreList, kDatastoreUpload, kDatastoreDownload;
 extern const Command kTokenCreate, kTokenList, kTokenRevoke;
+extern const Command kSecretRotateKeys;
 extern const Command kStorePut, kStoreStats, kStoreVerify, kStoreGc;
 extern const Command kBackup, kRestore;
 extern const Command kServer, kRunner;

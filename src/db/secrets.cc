@@ -54,4 +54,36 @@ bool remove(Connection& connection, std::string_view workspace, std::string_view
          1;
 }
 
+std::vector<Wrapped> wrapped_otherwise(Connection& connection, std::string_view key_id, const Wrapped& after,
+                                       int limit) {
+  Statement row = connection.prepare(
+      "SELECT workspace, name, key_id, wrapped_key FROM secrets"
+      " WHERE key_id <> ?1 AND (workspace, name) > (?2, ?3) ORDER BY workspace, name LIMIT ?4");
+  row.bind_all(key_id, after.workspace, after.name, limit);
+  std::vector<Wrapped> found;
+  while (row.step())
+    found.push_back(
+        {std::string(row.text(0)), std::string(row.text(1)), std::string(row.text(2)), std::string(row.blob(3))});
+  return found;
+}
+
+bool rewrap(Connection& connection, const Wrapped& before, std::string_view key_id, std::string_view wrapped_key) {
+  return connection
+             .prepare(
+                 "UPDATE secrets SET key_id = ?1, wrapped_key = ?2"
+                 " WHERE workspace = ?3 AND name = ?4 AND key_id = ?5 AND wrapped_key = ?6")
+             .bind_all(key_id)
+             .bind_blob(wrapped_key)
+             .bind_all(before.workspace, before.name, before.key_id)
+             .bind_blob(before.wrapped_key)
+             .run() == 1;
+}
+
+std::vector<std::string> keys_in_use(Connection& connection) {
+  Statement row = connection.prepare("SELECT DISTINCT key_id FROM secrets ORDER BY key_id");
+  std::vector<std::string> found;
+  while (row.step()) found.emplace_back(row.text(0));
+  return found;
+}
+
 }  // namespace lathe::db::secrets

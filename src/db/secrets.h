@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "db/page.h"
 #include "db/sqlite.h"
@@ -25,5 +26,17 @@ std::optional<Secret> find(Connection& connection, std::string_view workspace, s
 Page<Secret> list(Connection& connection, std::string_view workspace, int limit, std::string_view cursor = {});
 // False when there is none.
 bool remove(Connection& connection, std::string_view workspace, std::string_view name);
+
+// The part of a row that a new key changes, with its place.
+struct Wrapped {
+  std::string workspace, name, key_id, wrapped_key;
+};
+// Rows that another key than this one wraps, by workspace and name, behind `after`.
+std::vector<Wrapped> wrapped_otherwise(Connection& connection, std::string_view key_id, const Wrapped& after,
+                                       int limit);
+// False when the row is not what `before` says any more.
+bool rewrap(Connection& connection, const Wrapped& before, std::string_view key_id, std::string_view wrapped_key);
+// Ids of keys that rows name.
+std::vector<std::string> keys_in_use(Connection& connection);
 
 }  // namespace lathe::db::secrets

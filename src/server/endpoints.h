@@ -15,6 +15,7 @@
 #include "server/metric_journals.h"
 #include "server/run_preparation.h"
 #include "server/runner_desk.h"
+#include "server/secret_rotation.h"
 #include "server/trees.h"
 #include "server/url_sources.h"
 
@@ -34,6 +35,7 @@ struct Services {
   MetricJournals& journals;
   UrlSources& urls;
   RunPreparation& preparation;
+  SecretRotation& rotation;
   base::UtcTime started;
   std::function<std::string()> render_metrics;
 };

@@ -53,15 +53,19 @@ Task<Response> put(Services& services, Request& request) {
   core.reserve.require_room();
   auto now = core.clock.utc();
   co_await core.database.read([&](db::Connection& connection) { db::workspaces::get(connection, workspace); });
-  auto sealed = co_await core.files.run(
-      core.home, [&] { return seal_secret(SecretKeys(core.site.key_folder), workspace, name, value, now); });
-  base::wipe(value);
   auto caller = caller_of(request);
-  co_await core.database.write([&](db::Connection& connection) {
-    db::workspaces::get(connection, workspace);
-    db::secrets::upsert(connection, workspace, {name, sealed.key_id, sealed.wrapped_key, sealed.sealed, now, now});
-    audit(connection, caller, now, "secret.set", name, workspace);
-  });
+  SealedSecret sealed;
+  // Again when the keys were rotated meanwhile: nothing acknowledged is left with a key before.
+  for (int tries = 0; tries < 2 && (tries == 0 || !services.rotation.is_current(sealed.key_id)); ++tries) {
+    sealed = co_await core.files.run(
+        core.home, [&] { return seal_secret(SecretKeys(core.site.key_folder), workspace, name, value, now); });
+    co_await core.database.write([&](db::Connection& connection) {
+      db::workspaces::get(connection, workspace);
+      db::secrets::upsert(connection, workspace, {name, sealed.key_id, sealed.wrapped_key, sealed.sealed, now, now});
+      audit(connection, caller, now, "secret.set", name, workspace);
+    });
+  }
+  base::wipe(value);
   co_return Response::empty(204);
 }
 
@@ -126,6 +130,15 @@ Task<Response> remove(Services& services, Request& request) {
   co_return Response::empty(204);
 }
 
+Task<Response> rotate(Services& services, Request& request) {
+  allow_query(request, {});
+  auto rotated = co_await services.rotation.rotate(caller_of(request));
+  co_return json_response({{"key", rotated.key},
+                           {"secrets", rotated.secrets},
+                           {"unopened", rotated.unopened},
+                           {"unused", json::array(rotated.unused.begin(), rotated.unused.end())}});
+}
+
 }  // namespace
 
 void add_secret_routes(net::Router& router, Services& services) {
@@ -133,6 +146,8 @@ void add_secret_routes(net::Router& router, Services& services) {
   router.add({"GET", all, "listSecrets", Permission::read, endpoint(services, list)});
   router.add({"GET", one, "getSecret", Permission::write_or_own_run, endpoint(services, get)});
   router.add({"PUT", one, "putSecret", Permission::write, endpoint(services, put)});
+  router.add(
+      {"POST", "/api/v1/secrets/rotate", "rotateSecretKeys", Permission::administer, endpoint(services, rotate)});
   router.add({"DELETE", one, "deleteSecret", Permission::write, endpoint(services, remove)});
 }
 

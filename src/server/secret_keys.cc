@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -44,21 +45,16 @@ std::string read_key(const fs::path& path, const std::string& id) {
   return bytes;
 }
 
-std::string last_key(const fs::path& folder) {
-  std::string last;
-  std::error_code failed;
-  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    if (auto name = entry->path().filename().string(); name.ends_with(kSuffix)) last = std::max(last, name);
-  if (failed && failed != std::errc::no_such_file_or_directory)
-    throw base::errno_error(failed.value(), "look into the key folder");
-  return last.empty() ? last : last.substr(0, last.size() - kSuffix.size());
-}
-
 std::string hex(std::string_view bytes) {
   std::string out;
   for (unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
   return out;
+}
+
+void require_private(const fs::path& folder) {
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) == 0 && (status.st_mode & 022) != 0)
+    throw unsafe("others may write to the key folder", "chmod 700 the key folder");
 }
 
 // What binds a sealed text to its place, so that a row cannot be passed off as another.
@@ -79,14 +75,33 @@ fs::path SecretKeys::folder() const {
       .hint("set 'secrets: {key_folder: PATH}' in its config.yaml");
 }
 
-SecretKeys::Key SecretKeys::make(const fs::path& folder, base::UtcTime now) const {
+std::vector<std::string> SecretKeys::ids() const {
+  std::vector<std::string> found;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder(), failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    if (auto name = entry->path().filename().string(); name.ends_with(kSuffix) && name.size() > kSuffix.size())
+      found.push_back(name.substr(0, name.size() - kSuffix.size()));
+  if (failed && failed != std::errc::no_such_file_or_directory)
+    throw base::errno_error(failed.value(), "look into the key folder");
+  std::ranges::sort(found);
+  return found;
+}
+
+SecretKeys::Key SecretKeys::make_next(base::UtcTime now) const {
+  const fs::path folder = this->folder();
+  require_private(folder);
   std::error_code failed;
   fs::create_directories(folder.parent_path(), failed);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) throw base::errno_error(errno, "make the key folder");
   std::string date;
   for (char c : base::format_utc(now))
     if (c >= '0' && c <= '9' && date.size() < 14) date += c;
-  Key key{fmt::format("{}-{}", date, hex(base::random_bytes(4))), base::random_bytes(base::kSealKeyBytes)};
+  const auto known = ids();
+  const std::string random = hex(base::random_bytes(4));
+  Key key{fmt::format("{}-{}", date, random), base::random_bytes(base::kSealKeyBytes)};
+  // Whatever the clock says, and whatever names others have given: the new one comes last.
+  if (!known.empty() && key.id <= known.back()) key.id = fmt::format("{}-{}", known.back(), random);
   const fs::path path = folder / (key.id + std::string(kSuffix)), draft = folder / (key.id + ".new");
   sys::Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file || ::write(file.get(), key.bytes.data(), key.bytes.size()) != static_cast<ssize_t>(key.bytes.size()) ||
@@ -99,12 +114,9 @@ SecretKeys::Key SecretKeys::make(const fs::path& folder, base::UtcTime now) cons
 }
 
 SecretKeys::Key SecretKeys::current(base::UtcTime now) const {
-  const fs::path keys = folder();
-  struct stat status{};
-  if (::stat(keys.c_str(), &status) == 0 && (status.st_mode & 022) != 0)
-    throw unsafe("others may write to the key folder", "chmod 700 the key folder");
-  const std::string id = last_key(keys);
-  return id.empty() ? make(keys, now) : get(id);
+  require_private(folder());
+  const auto known = ids();
+  return known.empty() ? make_next(now) : get(known.back());
 }
 
 SecretKeys::Key SecretKeys::get(const std::string& id) const {
@@ -120,6 +132,18 @@ SealedSecret seal_secret(const SecretKeys& keys, const std::string& workspace, c
   base::wipe(key.bytes);
   base::wipe(data_key);
   return secret;
+}
+
+std::string rewrap_secret(const SecretKeys& keys, const SecretKeys::Key& next, const std::string& workspace,
+                          const std::string& name, const std::string& key_id, const std::string& wrapped_key) {
+  auto key = keys.get(key_id);
+  const auto where = place("secret key", workspace, name);
+  auto data_key = base::unseal(key.bytes, where, wrapped_key);
+  base::wipe(key.bytes);
+  if (!data_key) throw Error(std::move(data_key).error()).hint("set the secret again");
+  auto wrapped = base::seal(next.bytes, where, *data_key);
+  base::wipe(*data_key);
+  return wrapped;
 }
 
 std::string open_secret(const SecretKeys& keys, const std::string& workspace, const std::string& name,

@@ -1,12 +1,14 @@
 // SecretKeys: the keys that wrap the data keys of secrets (docs/formats/secrets.md). Each is a file of 32 random bytes,
 // `<id>.key`, readable by its owner only, in a folder apart from the database: whoever gets a copy of the state folder
 // or a backup has no secret. New secrets use the key whose id is the last in the alphabet (ids begin with their date),
-// so that a new file in the folder replaces it; older keys stay for what they wrap. Blocking, for the pool; the first
+// so that a new file in the folder replaces it; older keys stay for what they wrap, and for backups and other servers
+// that share the folder: nothing here removes one. Blocking, for the pool; the first
 // use makes a key when there is none.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/time.h"
@@ -23,12 +25,15 @@ class SecretKeys {
   };
   // Throws io or invalid when the folder or a key cannot be made or others could read it.
   Key current(base::UtcTime now) const;
+  // A new key, which current() returns from now on: it is on disk.
+  Key make_next(base::UtcTime now) const;
+  // Ids of all keys, oldest first.
+  std::vector<std::string> ids() const;
   // Throws not_found for a key that is not here.
   Key get(const std::string& id) const;
 
  private:
   std::filesystem::path folder() const;
-  Key make(const std::filesystem::path& folder, base::UtcTime now) const;
 
   std::filesystem::path folder_;
 };
@@ -39,6 +44,9 @@ struct SealedSecret {
 };
 SealedSecret seal_secret(const SecretKeys& keys, const std::string& workspace, const std::string& name,
                          const std::string& value, base::UtcTime now);
+// The data key of a secret, wrapped in another key.
+std::string rewrap_secret(const SecretKeys& keys, const SecretKeys::Key& next, const std::string& workspace,
+                          const std::string& name, const std::string& key_id, const std::string& wrapped_key);
 std::string open_secret(const SecretKeys& keys, const std::string& workspace, const std::string& name,
                         const SealedSecret& secret);
 

@@ -44,6 +44,20 @@ TEST(SecretKeys, ANewerKeyIsUsedForWhatIsNewAndTheOldOneForWhatItWraps) {
   EXPECT_EQ(open_secret(keys, "ws", "b", fresh), "new value");
 }
 
+TEST(SecretKeys, ANextKeyIsLastWhateverTheClockSaysAndOpensWhatItWrapsAnew) {
+  TempFolder folder;
+  SecretKeys keys(folder / "keys");
+  auto old = seal_secret(keys, "ws", "a", "value", {9'000'000'000'000'000});
+  auto next = keys.make_next({1});
+  EXPECT_GT(next.id, old.key_id);
+  EXPECT_EQ(keys.current({2}).id, next.id);
+  EXPECT_EQ(keys.ids(), (std::vector<std::string>{old.key_id, next.id}));
+  auto wrapped = rewrap_secret(keys, next, "ws", "a", old.key_id, old.wrapped_key);
+  EXPECT_EQ(open_secret(keys, "ws", "a", {next.id, wrapped, old.sealed}), "value");
+  EXPECT_EQ(code_of([&] { open_secret(keys, "ws", "a", {old.key_id, wrapped, old.sealed}); }), base::Code::corrupt);
+  EXPECT_EQ(code_of([&] { rewrap_secret(keys, next, "ws", "b", old.key_id, old.wrapped_key); }), base::Code::corrupt);
+}
+
 TEST(SecretKeys, ASecretOpensOnlyInItsOwnPlace) {
   TempFolder folder;
   SecretKeys keys(folder / "keys");

@@ -73,6 +73,7 @@ class Server {
         journals_(core_),
         urls_(core_, budget_),
         preparation_(core_, urls_, dispatcher_),
+        rotation_(core_),
         services_{core_,
                   authority_,
                   dispatcher_,
@@ -85,6 +86,7 @@ class Server {
                   journals_,
                   urls_,
                   preparation_,
+                  rotation_,
                   core_.clock.utc(),
                   [this] { return render_metrics(); }},
         http_(
@@ -203,6 +205,7 @@ class Server {
   MetricJournals journals_;
   UrlSources urls_;
   RunPreparation preparation_;
+  SecretRotation rotation_;
   Services services_;
   net::Router router_;
   net::HttpServer http_;
