@@ -4,6 +4,7 @@
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/run_data.h"
 #include "cli/run_id.h"
 #include "cli/run_watch.h"
 #include "cli/snapshot_upload.h"
@@ -38,6 +39,11 @@ constexpr std::array kOptions{
     Option{.name = "compute", .letter = 'c', .value = "NAME", .help = "the compute target", .fallback = "local"},
     Option{.name = "nodes", .value = "N", .help = "how many nodes; all start or none", .fallback = "1"},
     Option{.name = "env", .value = "KEY=VALUE", .help = "an environment variable", .repeated = true},
+    kInputOption,
+    kReferenceOption,
+    kOutputOption,
+    kRegisterOption,
+    kOverwriteOption,
     Option{.name = "tag", .letter = 't', .value = "KEY=VALUE", .help = "a tag", .repeated = true},
     Option{.name = "display-name", .value = "TEXT", .help = "a name for people"},
     Option{.name = "retries", .value = "N", .help = "new attempts after a lost node or a preemption", .fallback = "0"},
@@ -52,6 +58,11 @@ constexpr std::array kOptions{
 constexpr std::array kExamples{
     Example{"lathe run submit -e mnist --source ./src --script train.py -f -- --epochs 3", "train, and watch it"},
     Example{"lathe run submit --command -- nvidia-smi", "run a plain command"},
+    Example{"lathe run submit --script train.py --input mnist=mnist:2 -- --data '$AZUREML_DATAREFERENCE_mnist'",
+            "train on a dataset"},
+    Example{"lathe run submit --script prepare.py --data-reference raw=workspaceblobstore:scans@download "
+            "--output-to clean=workspaceblobstore:clean --register-output clean=scans",
+            "make a dataset of files in a datastore"},
 };
 constexpr std::array kFields{Column{"run", "/id"}, Column{"status", "/status"}, Column{"notes", "/notes", Shown::list}};
 
@@ -153,6 +164,7 @@ base::Result<int> submit(Call& call) {
   LATHE_TRY_VOID(add_limits(call, body));
   LATHE_TRY(auto tags, typed.pairs("tag"));
   body["tags"] = text_map(tags);
+  LATHE_TRY_VOID(add_run_data(call, body));
   LATHE_TRY_VOID(add_snapshot(call, body));
   // Repeated after network trouble: the id is already made, so there is never a second run.
   LATHE_TRY(auto answer, call.api().send("POST", call.workspace_path({"runs"}), json::serialize(body)));
@@ -168,7 +180,13 @@ constinit const Command kRunSubmit{
     .summary = "Submit a run: a Python script with its folder, or a plain command",
     .details =
         "The id is made here, before anything is sent; after network trouble the submit is repeated with the same id\n"
-        "and never makes a second run. With --follow the exit status tells how the run ended.",
+        "and never makes a second run. With --follow the exit status tells how the run ended.\n"
+        "The path of an input or output is in $AZUREML_DATAREFERENCE_NAME, also in ARGS. Inputs have the modes mount\n"
+        "(read-only, the default), download (a private copy) and direct (only the dataset's id), with the path where "
+        "the\n"
+        "run sees them; outputs upload (at the end, the default) and mount (already while the run works). Without a "
+        "path an\n"
+        "output goes to dataset/{run-id}/NAME.",
     .options = kOptions,
     .rest = "ARGS",
     .examples = kExamples,

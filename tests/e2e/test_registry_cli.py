@@ -104,3 +104,73 @@ def test_a_model_of_a_run_with_its_lineage(server, tmp_path):
     assert run in server.cli("model", "lineage", "run-model").stdout
     lineage = json.loads(server.cli("-o", "json", "model", "lineage", "run-model:1").stdout)
     assert lineage["run"]["status"] == "Completed"
+
+
+def submit(server, script, *options, check=True):
+    return server.cli("-o", "json", "run", "submit", "--compute", "pool", "--command", *options, "--", "/bin/sh", "-c",
+                      script, check=check)  # fmt: skip
+
+
+def finished(server, *arguments):
+    run = json.loads(submit(server, *arguments).stdout)["id"]
+    return server.client().wait(run, "Completed")
+
+
+def test_a_run_reads_datasets_and_datastores_and_writes_a_dataset(server, folder):
+    source, contents = folder
+    server.cli("datastore", "upload", source, "--to", "cli/data")
+    server.cli("data", "register", "cli-run-data", "workspaceblobstore:cli/data/a.txt")
+    server.cli("data", "register", "cli-run-data", "workspaceblobstore:cli/data/**", "--new-version")
+    script = (
+        'cat "$AZUREML_DATAREFERENCE_one" "$AZUREML_DATAREFERENCE_old" here/a.txt; ls "$AZUREML_DATAREFERENCE_new";'
+        'cp "$AZUREML_DATAREFERENCE_new/a.txt" "$AZUREML_DATAREFERENCE_made/b.txt"'
+    )
+    options = ["--input", "old=cli-run-data:1", "--input", "new=cli-run-data@download",
+               "--data-reference", "one=workspaceblobstore:cli/data/a.txt@mount",
+               "--data-reference", "all=workspaceblobstore:cli/data@download:here",
+               "--output-to", "made=workspaceblobstore", "--register-output", "made=cli-made"]  # fmt: skip
+    run = finished(server, script, *options)
+    inputs = run["inputs"]
+    assert {name: each["mode"] for name, each in inputs.items()} == {
+        "old": "mount", "new": "download", "one": "mount", "all": "download"}  # fmt: skip
+    assert (inputs["old"]["dataset_version"], inputs["new"]["dataset_version"]) == (1, 2)
+    assert server.client().log(run["id"]).split() == [b"oneoneonea.txt", b"sub"]
+    assert run["outputs"]["made"]["path"] == "dataset/{run-id}/made"
+    made = server.cli_json("data", "show", "cli-made")
+    assert made["definition"]["sources"][0]["path"].startswith(f"dataset/{run['id']}/made")
+
+
+def test_an_output_replaces_files_only_when_that_is_said(server):
+    client = server.client()
+
+    def content_after(word, *more):
+        script = f'echo {word} > "$AZUREML_DATAREFERENCE_out/file"'
+        run = json.loads(submit(server, script, "--output-to", "out=workspaceblobstore:cli/fixed@mount", *more).stdout)
+        client.wait(run["id"])
+        where = client.path("datastores", "workspaceblobstore", "files", "content")
+        return client.request("GET", where, query={"path": "cli/fixed/file"}).expect(200).body
+
+    assert content_after("first") == b"first\n"
+    assert content_after("second") == b"first\n"
+    assert content_after("third", "--overwrite-outputs") == b"third\n"
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (["--input", "x"], "KEY=VALUE"),
+        (["--input", "x="], "NAME=DATASET"),
+        (["--input", "x=absent-dataset"], "absent-dataset"),
+        (["--input", "a b=cli-run-data"], "a b"),
+        (["--data-reference", "x=workspaceblobstore"], "DATASTORE:PATH"),
+        (["--data-reference", "x=absent:path"], "absent"),
+        (["--data-reference", "x=workspaceblobstore:a", "--data-reference", "x=workspaceblobstore:b"], "twice"),
+        (["--output-to", "x=:path"], "DATASTORE"),
+        (["--output-to", "x=workspaceblobstore@mount:there"], "DATASTORE"),
+        (["--register-output", "x=name"], "no output 'x'"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_data_of_a_run_is_told_before_anything_is_sent(server, options, said):
+    refused = submit(server, "true", *options, check=False)
+    assert refused.returncode in (2, 5) and said in refused.stderr, refused.stderr
