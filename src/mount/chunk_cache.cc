@@ -69,9 +69,12 @@ base::Result<base::Digest> ChunkCache::digest_of(const cas::BlobInfo& blob, std:
 base::Result<Chunk> ChunkCache::fetch(const cas::BlobInfo& blob, std::uint64_t chunk) {
   LATHE_TRY(base::Digest expected, digest_of(blob, chunk));
   const std::uint64_t offset = chunk * kChunkBytes, size = std::min(kChunkBytes, blob.size - offset);
+  if (shelf_)
+    if (auto shelved = shelf_->find(expected, size)) return std::make_shared<const std::string>(std::move(*shelved));
   LATHE_TRY(std::string bytes, source_.read(blob.digest, offset, size));
   if (bytes.size() != size || base::sha256(bytes) != expected)
     return base::fail(base::Code::corrupt, "chunk {} of {} is not what its digest says", chunk, blob.digest.hex());
+  if (shelf_) shelf_->put(expected, bytes);
   return std::make_shared<const std::string>(std::move(bytes));
 }
 

@@ -1,7 +1,7 @@
-// ChunkCache: the verified bytes of blobs, by chunk, in memory up to a limit (least recently used out first). A chunk
-// that several readers want at once is fetched once. A small blob is one chunk and must have the blob's digest; a large
-// one's chunks must be those of its chunk index. Bytes that do not match are Error(corrupt) and never leave this class.
-// Thread-safe; fetching blocks the thread that asked.
+// ChunkCache: the verified bytes of blobs, by chunk, in memory up to a limit (least recently used out first), and below
+// it, where there is one, the shelf on this node's disk. A chunk that several readers want at once is fetched once. A
+// small blob is one chunk and must have the blob's digest; a large one's chunks must be those of its chunk index. Bytes
+// that do not match are Error(corrupt) and never leave this class. Thread-safe; fetching blocks the thread that asked.
 #pragma once
 
 #include <condition_variable>
@@ -12,6 +12,7 @@
 
 #include "cas/blob_store.h"
 #include "mount/blob_source.h"
+#include "mount/chunk_shelf.h"
 
 namespace lathe::mount {
 
@@ -22,7 +23,9 @@ class ChunkCache {
  public:
   static constexpr std::uint64_t kChunkBytes = cas::ChunkIndex::kChunkBytes;
 
-  ChunkCache(BlobSource& source, std::uint64_t limit_bytes) : source_(source), limit_(limit_bytes) {}
+  // `shelf` may be null.
+  ChunkCache(BlobSource& source, std::uint64_t limit_bytes, ChunkShelf* shelf = nullptr)
+      : source_(source), shelf_(shelf), limit_(limit_bytes) {}
 
   base::Result<Chunk> get(const cas::BlobInfo& blob, std::uint64_t chunk);
   // Whether get() would not have to fetch.
@@ -50,6 +53,7 @@ class ChunkCache {
   void shrink();
 
   BlobSource& source_;
+  ChunkShelf* const shelf_;
   const std::uint64_t limit_;
   std::mutex mutex_;
   std::condition_variable fetched_;

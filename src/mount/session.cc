@@ -11,16 +11,16 @@
 
 namespace lathe::mount {
 
-Session::Session(FileTree& tree, BlobSource& source, std::uint64_t cache_bytes)
+Session::Session(FileTree& tree, BlobSource& source, const CacheOptions& cache)
     : source_(source),
-      cache_(source, cache_bytes),
+      cache_(source, cache.memory_bytes, cache.shelf),
       ahead_(cache_, tree),
       stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 base::Result<std::unique_ptr<Session>> Session::start(sys::Fd device, FileTree& tree, BlobSource& source,
-                                                      std::uint64_t cache_bytes) {
+                                                      const CacheOptions& cache) {
   LATHE_TRY(const FuseLibrary* library, FuseLibrary::load());
-  std::unique_ptr<Session> session(new Session(tree, source, cache_bytes));
+  std::unique_ptr<Session> session(new Session(tree, source, cache));
   session->state_.reset(new FuseState{*library, tree, session->cache_, session->ahead_});
   FuseState& state = *session->state_;
   ::clock_gettime(CLOCK_REALTIME, &state.time);

@@ -18,16 +18,21 @@ namespace lathe::mount {
 
 struct FuseState;
 
+struct CacheOptions {
+  std::uint64_t memory_bytes = 0;
+  ChunkShelf* shelf = nullptr;  // on disk; may be shared by sessions, which it outlives
+};
+
 class Session {
  public:
   // `device`: from sys::mount_fuse(). `tree` and `source` outlive the session.
   static base::Result<std::unique_ptr<Session>> start(sys::Fd device, FileTree& tree, BlobSource& source,
-                                                      std::uint64_t cache_bytes);
+                                                      const CacheOptions& cache);
   // Interrupts the source. Readers that are left get ENOTCONN.
   ~Session();
 
  private:
-  Session(FileTree& tree, BlobSource& source, std::uint64_t cache_bytes);
+  Session(FileTree& tree, BlobSource& source, const CacheOptions& cache);
   void serve(int device);
 
   static constexpr int kThreads = 8;

@@ -45,7 +45,7 @@ class SessionTest : public ::testing::Test {
     tree_ = ManifestTree::create(source_.sorted()).value();
     auto device = sys::mount_fuse(folder_);
     if (!device) GTEST_SKIP() << device.error().text();
-    session_ = Session::start(std::move(*device), *tree_, source_, cache_bytes).value();
+    session_ = Session::start(std::move(*device), *tree_, source_, {cache_bytes, nullptr}).value();
   }
   std::string read(const std::string& path) const {
     std::ifstream in(folder_ / path, std::ios::binary);

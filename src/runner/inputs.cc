@@ -95,7 +95,7 @@ base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& 
   }
   LATHE_TRY(sys::Fd device, sys::mount_fuse(place));
   auto session = mount::Session::start(std::move(device), *served.tree, *served.source,
-                                       std::max(kCacheBytes / order_.inputs.size(), kLeastCacheBytes));
+                                       {std::max(kCacheBytes / order_.inputs.size(), kLeastCacheBytes), shelf()});
   if (!session) {
     sys::unmount(place);
     return base::fail(std::move(session).error());
@@ -104,6 +104,20 @@ base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& 
   std::lock_guard lock(mutex_);
   served_.push_back(std::move(served));
   return {};
+}
+
+// Made by the first mount that needs it. A run works without one, only slower.
+mount::ChunkShelf* Inputs::shelf() {
+  if (std::exchange(looked_for_shelf_, true) || order_.mount_cache_bytes <= 0) return shelf_.get();
+  const fs::path folder =
+      order_.mount_cache_folder.empty() ? mount::ChunkShelf::default_folder() : fs::path(order_.mount_cache_folder);
+  if (folder.empty()) return nullptr;
+  auto opened = mount::ChunkShelf::open(folder, static_cast<std::uint64_t>(order_.mount_cache_bytes));
+  if (opened)
+    shelf_ = std::move(*opened);
+  else
+    base::log::warn("no chunk cache on disk", {{"error", opened.error().text()}});
+  return shelf_.get();
 }
 
 base::Result<void> Inputs::copy_one(const wire::InputOrder& input, const fs::path& place, const Delivery& how) {

@@ -52,6 +52,7 @@ class Inputs {
   base::Result<void> deliver_one(const wire::InputOrder& input, const Delivery& how);
   base::Result<void> mount_one(const wire::InputOrder& input, const std::filesystem::path& place, const Delivery& how);
   base::Result<void> serve(const wire::InputOrder& input, const std::filesystem::path& place, ServerLink& link);
+  mount::ChunkShelf* shelf();
   base::Result<void> copy_one(const wire::InputOrder& input, const std::filesystem::path& place, const Delivery& how);
   base::Result<void> copy_to(const wire::InputOrder& input, const std::filesystem::path& folder, const Delivery& how);
   base::Result<std::filesystem::path> make_place(const wire::InputOrder& input);
@@ -64,7 +65,9 @@ class Inputs {
   const BackoffLimits backoff_;
   bool has_namespace_ = false;
   std::string why_no_namespace_;
-  std::mutex mutex_;  // of served_, which interrupt() looks at
+  bool looked_for_shelf_ = false;
+  std::unique_ptr<mount::ChunkShelf> shelf_;  // of all that is served; null where there is none
+  std::mutex mutex_;                          // of served_, which interrupt() looks at
   std::vector<Served> served_;
   std::vector<std::filesystem::path> mounted_;  // in order
   std::vector<std::filesystem::path> made_;     // folders outside of our own, in order

@@ -89,6 +89,8 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_he
   order.log_name = wire::main_log_name(order.node_count, node);
   order.segment_bytes = static_cast<std::int64_t>(core_.site.log_segment_bytes);
   order.enforce_memory = core_.site.enforce_memory;
+  order.mount_cache_bytes = static_cast<std::int64_t>(core_.site.mount_cache_bytes);
+  order.mount_cache_folder = core_.site.mount_cache_folder;
   order.inputs = co_await order_inputs(core_, live->run, is_here);
   for (const auto& [output, wanted] : spec.outputs) order.outputs.push_back({output, wanted.mode});
   co_return order;

@@ -101,6 +101,7 @@ store: {lease_hours: 1}
 logs: {segment_mb: 1}
 environments: {interpreter: /usr/bin/python3}
 secrets: {key_folder: /etc/lathe/keys}
+mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
 )");
   ASSERT_TRUE(config) << config.error().text();
   EXPECT_EQ(config->rules.gpu, model::GpuRule::required);
@@ -115,6 +116,8 @@ secrets: {key_folder: /etc/lathe/keys}
   EXPECT_EQ(config->log_segment_bytes, 1u << 20);
   EXPECT_EQ(config->interpreter, "/usr/bin/python3");
   EXPECT_EQ(config->key_folder, "/etc/lathe/keys");
+  EXPECT_EQ(config->mount_cache_bytes, 512u << 20);
+  EXPECT_EQ(config->mount_cache_folder, "/scratch/chunks");
 }
 
 TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {
@@ -125,6 +128,8 @@ TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {
                              {"disk_budget_gb: -1", "disk_budget_gb"},
                              {"store: {lease_hours: 0.5}", "store.lease_hours"},
                              {"disk_budget_gb: .nan", "disk_budget_gb"},
+                             {"mounts: {cache_gb: -1}", "mounts.cache_gb"},
+                             {"mounts: {cache_folder: here}", "mounts.cache_folder"},
                              {"logs: {segment_mb: [1]}", "logs.segment_mb"},
                              {"providers: {local: {machine: {cores: 2}}}", "providers.local.machine"}}) {
     auto config = parse_site_config(text);

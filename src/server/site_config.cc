@@ -182,6 +182,17 @@ SiteConfig read_config(const YAML::Node& root) {
            [&](auto& n) {
              read_map("fetch", n, {{"private", [&](auto& p) { config.private_addresses = read_ranges(p); }}});
            }},
+          {"mounts",
+           [&](auto& n) {
+             read_map("mounts", n,
+                      {{"cache_gb",
+                        [&](auto& g) {
+                          config.mount_cache_bytes =
+                              static_cast<std::uint64_t>(read_number("mounts.cache_gb", g, 0, 1e6) * (1 << 30));
+                        }},
+                       {"cache_folder",
+                        [&](auto& path) { config.mount_cache_folder = read_absolute("mounts.cache_folder", path); }}});
+           }},
           {"logs",
            [&](auto& n) {
              read_map("logs", n, {{"segment_mb", [&](auto& m) {

@@ -35,7 +35,9 @@ std::string encode_order(const RunnerOrder& order) {
       {"grace_seconds", order.grace_seconds},
       {"log_name", order.log_name},
       {"segment_bytes", order.segment_bytes},
-      {"enforce_memory", order.enforce_memory}};
+      {"enforce_memory", order.enforce_memory},
+      {"mount_cache_bytes", order.mount_cache_bytes},
+      {"mount_cache_folder", order.mount_cache_folder}};
   out["snapshot"] = order.snapshot ? json::value(order.snapshot->hex()) : json::value(nullptr);
   out["token_expiry"] = order.token_expiry ? json::value(base::format_utc(*order.token_expiry)) : json::value(nullptr);
   if (!order.inputs.empty()) out["inputs"] = inputs_json(order.inputs);
@@ -71,7 +73,9 @@ base::Result<RunnerOrder> decode_order(std::string_view text) {
       .text("log_name", order.log_name)
       .integer("segment_bytes", order.segment_bytes)
       .time("token_expiry", order.token_expiry)
-      .boolean("enforce_memory", order.enforce_memory);
+      .boolean("enforce_memory", order.enforce_memory)
+      .integer("mount_cache_bytes", order.mount_cache_bytes)
+      .text("mount_cache_folder", order.mount_cache_folder);
   read_inputs(fields, order.inputs);
   read_outputs(fields, order.outputs);
   LATHE_TRY_VOID(fields.finish());

@@ -30,6 +30,8 @@ struct RunnerOrder {
   std::int64_t segment_bytes = 64LL * 1024 * 1024;
   std::optional<base::UtcTime> token_expiry;
   bool enforce_memory = false;
+  std::int64_t mount_cache_bytes = 0;  // on the node's disk, for what its runs read through mounts; 0: none
+  std::string mount_cache_folder;      // empty: the cache folder of the node's user
   std::vector<InputOrder> inputs;
   std::vector<OutputOrder> outputs;
 };

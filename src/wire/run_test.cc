@@ -231,12 +231,14 @@ TEST(Order, ComesBackAsItWas) {
   order.max_run_duration_seconds = 9, order.grace_seconds = 1, order.log_name = "l", order.segment_bytes = 10;
   order.token_expiry = base::UtcTime{5'000'000};
   order.enforce_memory = true;
+  order.mount_cache_bytes = 7, order.mount_cache_folder = "/scratch/chunks";
   auto back = decode_order(encode_order(order));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(encode_order(*back), encode_order(order));
   EXPECT_EQ(back->slice, order.slice);
   EXPECT_EQ(back->command, order.command);
   EXPECT_EQ(back->token_expiry, order.token_expiry);
+  EXPECT_EQ(back->mount_cache_folder, "/scratch/chunks");
   EXPECT_TRUE(decode_order(R"({"run":"r","attempt":1,"node":0,"log_name":"l","from_the_future":[1]})"));
   EXPECT_EQ(decode_order(R"({"run":"r","attempt":1,"node":0})").error().field(), "log_name");
 }

@@ -267,7 +267,8 @@ def test_a_killed_runner_leaves_no_mount(server, client, store):
 
 def test_reading_goes_on_when_the_server_was_killed(server, client, store):
     """What is not cached is waited for: the reader notices nothing but the time."""
-    saved = dataset(client, store, FILES)
+    never_read = secrets.token_bytes(100_000)
+    saved = dataset(client, store, FILES | {"z.bin": never_read})
     script = "touch outputs/ready; until test -e go; do sleep 0.05; done; cat $data/z.bin > outputs/z.bin"
     run = client.submit(script, inputs={"data": {"dataset": saved}})
     wait_for(lambda: "outputs/ready" in client.files(run), 30, "its start")
@@ -280,7 +281,7 @@ def test_reading_goes_on_when_the_server_was_killed(server, client, store):
         wait_for(lambda: (folder / "run/outputs/z.bin").exists(), 10, "the read without a server")
     server.start()
     client.wait(run, "Completed")
-    assert client.file(run, "outputs/z.bin").expect(200).body == FILES["z.bin"]
+    assert client.file(run, "outputs/z.bin").expect(200).body == never_read
 
 
 def test_a_tampered_blob_is_never_read(server, client, store):
@@ -384,6 +385,55 @@ def test_preparation_is_canceled_and_goes_on_after_a_restart(make_server):
         client.wait(kept, "Completed")
         assert client.log(kept) == b"late"
         assert client.status(canceled) == "Canceled"
+
+
+def blob_requests(client):
+    text = client.get("/metrics").expect(200).body.decode()
+    return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith('lathe_requests_total{operation="getBlob"'))
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("named", [False, True], ids=["default folder", "folder of the site"])
+def test_what_one_run_has_read_comes_from_the_nodes_disk_in_the_next(make_server, tmp_path, named):
+    server = make_server(environment=NO_PROXY)
+    folder = tmp_path / "site" if named else server.cache_folder / "lathe" / "chunks"
+    server.write_config(isolated_config(server.state) | ({"mounts": {"cache_folder": str(folder)}} if named else {}))
+    client = server.start().prepare().client()
+    large = random.Random(4).randbytes(9 << 20)  # two chunks
+    files = {**FILES, "large.bin": large, "copy/large.bin": large}
+    put_files(client, "workspaceblobstore", {f"cached/{path}": data for path, data in files.items()})
+    data = {"data": {"dataset": save_dataset(client, {"datastore": "workspaceblobstore", "path": "cached"})}}
+
+    def read():
+        before = blob_requests(client)
+        run = walk(client, data)
+        client.wait(run, "Completed")
+        assert found(client, run) == digests(files)
+        return blob_requests(client) - before
+
+    assert read() > 0
+    kept = [path for path in folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in kept) == sum(map(len, {*files.values()}))
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert read() == 0
+    # Whatever is done to the cache, a run reads what is right.
+    kept[0].write_bytes(b"poison")
+    kept[1].write_bytes(b"")
+    assert read() == 2
+    assert read() == 0
+    shutil.rmtree(folder)
+    assert read() > 0
+
+
+@pytest.mark.root
+def test_a_site_may_do_without_a_cache_on_disk(make_server):
+    server = make_server(environment=NO_PROXY)
+    server.write_config(isolated_config(server.state) | {"mounts": {"cache_gb": 0}})
+    client = server.start().prepare().client()
+    run = walk(client, {"data": {"dataset": dataset(client, "workspaceblobstore", FILES)}})
+    client.wait(run, "Completed")
+    assert found(client, run) == digests(FILES)
+    assert not (server.cache_folder / "lathe" / "chunks").exists()
 
 
 def test_views_are_a_cache_that_a_run_in_progress_keeps(make_server):

@@ -31,7 +31,10 @@ class Server:
         self.options, self.prefix = list(options), list(prefix)
         # The keys of secrets are kept apart from the state folder; a test's must not end up with those of its user.
         self.key_folder = self.state.parent / f"{self.state.name}-keys"
-        self.environment = os.environ | {"LATHE_KEY_FOLDER": str(self.key_folder)} | (environment or {})
+        # As must what runs cache of the data that they mount.
+        self.cache_folder = self.state.parent / f"{self.state.name}-cache"
+        own = {"LATHE_KEY_FOLDER": str(self.key_folder), "XDG_CACHE_HOME": str(self.cache_folder)}
+        self.environment = os.environ | own | (environment or {})
         self.process = None
         if config is not None:
             self.write_config(config)
