@@ -4,7 +4,7 @@
 Ours: `run.log` inside a run, from the first call until the last value can be read back from the server. The peer: a
 stock MLflow server with its SQLite store, `mlflow.log_metric` (on the server when it returns), and beside it
 `MlflowClient.log_batch` with as many metrics as it takes at once. Both count what the server has at the end, outside
-of the clock. Rounds take turns.
+of the clock. Rounds take turns, and so do the two within them.
 """
 
 import json
@@ -15,6 +15,7 @@ import sys
 from support.mlflow_peer import running_mlflow
 from support.rows import at_least, at_most, median, row, say
 from support.server import running_server, wait_until
+from support.turns import in_turn
 
 SDK = pathlib.Path(__file__).parents[1] / "sdk/python"
 CALLS = 100_000
@@ -113,9 +114,10 @@ def main():
     with running_server() as server, running_mlflow() as mlflow:
         server.api().call("PUT", "/api/v1/workspaces/default", {})
         ours, peers = [], []
-        for _ in range(ROUNDS):
-            ours.append(measure_ours(server))
-            peers.append(measure_peer(mlflow))
+        steps = [lambda: ours.append(measure_ours(server)), lambda: peers.append(measure_peer(mlflow))]
+        for number in range(ROUNDS):
+            for step in in_turn(steps, number):
+                step()
 
     def ours_of(field):
         return median([found[field] for found in ours])

@@ -3,7 +3,7 @@
 
 Ours: `run.upload_folder` (everything durable when it returns). The peer: `mlflow.log_artifacts` to a stock MLflow server
 that serves artifacts itself. `cp -r` + `sync` stands beside as the limit. The source is in the page cache for all; both
-sides are asked afterwards how many files they have. Rounds take turns.
+sides are asked afterwards how many files they have. Each comes first in one round.
 """
 
 import json
@@ -17,6 +17,7 @@ from support.folder import bench_folder
 from support.mlflow_peer import running_mlflow
 from support.rows import at_least, median, row, say
 from support.server import running_server
+from support.turns import in_turn
 
 SDK = pathlib.Path(__file__).parents[1] / "sdk/python"
 FILES, FOLDERS = 5_000, 50
@@ -104,9 +105,13 @@ def main():
         for number in range(ROUNDS):
             source = folder / f"source{number}"
             make_source(source, number)
-            copies.append(copy_once(source, folder / f"copy{number}"))
-            ours.append(upload_ours(server, source))
-            peers.append(upload_peer(mlflow, source))
+            steps = [
+                lambda: copies.append(copy_once(source, folder / f"copy{number}")),
+                lambda: ours.append(upload_ours(server, source)),
+                lambda: peers.append(upload_peer(mlflow, source)),
+            ]
+            for step in in_turn(steps, number):
+                step()
             say(f"cp + sync {copies[-1]:.2f} s, lathe {ours[-1]:.2f} s, mlflow {peers[-1]:.2f} s")
     mine, other, limit = median(ours), median(peers), median(copies)
     at_least("upload", f"{mine:.2f} s", f"mlflow log_artifacts: {other:.2f} s", other / mine, 5)

@@ -24,7 +24,13 @@ class Server:
         command = [str(BINARY), "server", "--state", str(self.state), "--ready-fd", str(writer)]
         with open(self.state.parent / "server.out", "ab") as out:
             self.process = subprocess.Popen(
-                command, pass_fds=[writer], stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                command,
+                pass_fds=[writer],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=os.environ | {"XDG_CACHE_HOME": str(self.state.parent / "cache")},  # of its runs
+                start_new_session=True,
             )
         os.close(writer)
         with os.fdopen(reader, "rb") as ready:
