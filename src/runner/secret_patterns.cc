@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/base64.h"
+
 namespace lathe::runner {
 namespace {
 
@@ -12,22 +14,6 @@ constexpr std::string_view kMark = "***";
 
 bool is_plain(unsigned char c, std::string_view also) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || also.find(c) != also.npos;
-}
-
-// Without the padding, so that both ways of writing are found.
-std::string base64(std::string_view bytes, std::string_view last_two) {
-  std::string out;
-  auto digit = [&](unsigned value) {
-    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    out += value < kDigits.size() ? kDigits[value] : last_two[value - kDigits.size()];
-  };
-  unsigned bits = 0, held = 0;
-  for (unsigned char c : bytes) {
-    bits = bits << 8 | c;
-    for (held += 8; held >= 6; held -= 6) digit(bits >> (held - 6) & 63);
-  }
-  if (held > 0) digit(bits << (6 - held) & 63);
-  return out;
 }
 
 std::string percent(std::string_view bytes, std::string_view plain, std::string_view space) {
@@ -72,8 +58,9 @@ std::string json_escaped(std::string_view bytes) {
 void SecretPatterns::add(std::string_view value) {
   if (value.size() < kShortestSecret) return;
   add_form(std::string(value));
-  add_form(base64(value, "+/"));
-  add_form(base64(value, "-_"));
+  // Without padding: both ways of writing are found.
+  add_form(base::to_base64(value, base::Base64::standard));
+  add_form(base::to_base64(value, base::Base64::url));
   add_form(percent(value, "-._~/", "%20"));
   add_form(percent(value, "-._~", "%20"));
   add_form(percent(value, "-._~", "+"));

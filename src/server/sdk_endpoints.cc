@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/digest.h"
+#include "server/alias_wheels.h"
 #include "server/endpoints.h"
 #include "server/http_tools.h"
 #include "server/sdk_files.h"
@@ -17,6 +18,8 @@ using net::Response;
 using rt::Task;
 
 namespace {
+
+constexpr std::string_view kProject = "lathe-sdk";
 
 // "lathe_sdk-0.1.0-py3-none-any.whl" belongs to the project "lathe-sdk".
 std::string project_of(const SdkFile& file) {
@@ -40,6 +43,11 @@ Task<Response> list_projects(Services&, Request& request) {
   co_return html("Packages of this server", lines);
 }
 
+bool is_alias(const std::string& project) {
+  return project != kProject &&
+         std::ranges::any_of(sdk_files(), [&](const auto& file) { return project_of(file) == project; });
+}
+
 Task<Response> list_files(Services&, Request& request) {
   allow_query(request, {});
   const auto& project = request.params.at("project");
@@ -48,6 +56,10 @@ Task<Response> list_files(Services&, Request& request) {
     if (project_of(file) == project)
       lines += fmt::format("<a href=\"../../files/{0}#sha256={1}\">{0}</a><br>\n", file.name,
                            base::sha256(file.bytes).hex());
+  if (is_alias(project))
+    for (const auto& version : alias_versions(project))
+      if (auto name = alias_wheel_name(project, version); lines.find(name) == lines.npos)
+        lines += fmt::format("<a href=\"../../files/{0}\">{0}</a><br>\n", name);
   if (lines.empty())
     throw Error(Code::not_found, "this server has no such package")
         .field("project")
@@ -59,10 +71,15 @@ Task<Response> get_file(Services&, Request& request) {
   allow_query(request, {});
   const auto& name = request.params.at("file");
   const auto found = std::ranges::find(sdk_files(), name, &SdkFile::name);
-  if (found == sdk_files().end()) throw Error(Code::not_found, "this server has no such file").field("file");
+  std::string project, version;
   Response response;
   response.headers.emplace("content-type", "application/octet-stream");
-  response.body = std::string(found->bytes);
+  if (found != sdk_files().end())
+    response.body = std::string(found->bytes);
+  else if (parse_alias_wheel_name(name, project, version) && is_alias(project))
+    response.body = make_alias_wheel(project, version, fmt::format("{} (=={})", kProject, LATHE_VERSION));
+  else
+    throw Error(Code::not_found, "this server has no such file").field("file");
   co_return response;
 }
 
