@@ -11,6 +11,9 @@ using base::Code;
 
 constexpr std::size_t kMaxItems = 10'000;  // signatures, tensors, dimensions: each far below
 constexpr std::size_t kMaxText = 4096;
+// Of all that is told, in bytes as it is kept; and of all fields that are looked at: whoever makes a file of names
+// within names within names is stopped long before the server is short of memory or time.
+constexpr std::size_t kMaxTold = 4 << 20, kMaxFields = 4'000'000;
 constexpr std::string_view kDefault = "serving_default";
 
 std::unexpected<base::Error> broken() {
@@ -84,17 +87,34 @@ class Message {
   bool broken_ = false;
 };
 
-// Calls `take` with every field; false when the bytes are no message, or `take` says so.
+// What one file may cost.
+class Budget {
+ public:
+  bool spend_field() { return ++fields_ <= kMaxFields; }
+  bool spend(std::size_t bytes) {
+    told_ += bytes;
+    return told_ <= kMaxTold;
+  }
+  bool is_over() const { return fields_ > kMaxFields || told_ > kMaxTold; }
+
+ private:
+  std::size_t fields_ = 0, told_ = 0;
+};
+
+// Calls `take` with every field; false when the bytes are no message, `take` says so, or the budget is spent.
 template <class Take>
-bool each(std::string_view bytes, Take take) {
+bool each(std::string_view bytes, Budget& budget, Take take) {
   Message message(bytes);
-  std::size_t count = 0;
   while (auto field = message.next())
-    if (++count > kMaxItems * 100 || !take(*field)) return false;
+    if (!budget.spend_field() || !take(*field) || budget.is_over()) return false;
   return !message.is_broken();
 }
 
-std::string text_of(std::string_view bytes) { return base::printable(bytes, kMaxText); }
+std::string text_of(std::string_view bytes, Budget& budget) {
+  auto text = base::printable(bytes, kMaxText);
+  budget.spend(sizeof text + text.size());
+  return text;
+}
 
 // DataType of tensorflow/core/framework/types.proto, by number.
 constexpr std::array<std::string_view, 24> kTypes{"invalid",    "float32", "float64",   "int32",   "uint8",   "int16",
@@ -102,79 +122,85 @@ constexpr std::array<std::string_view, 24> kTypes{"invalid",    "float32", "floa
                                                   "quint8",     "qint32",  "bfloat16",  "qint16",  "quint16", "uint16",
                                                   "complex128", "float16", "resource",  "variant", "uint32",  "uint64"};
 
-bool read_shape(std::string_view bytes, TensorInfo& tensor) {
+bool read_shape(std::string_view bytes, Budget& budget, TensorInfo& tensor) {
   std::vector<std::int64_t> shape;
   bool has_rank = true;
-  bool good = each(bytes, [&](const Field& field) {
+  bool good = each(bytes, budget, [&](const Field& field) {
     if (field.number == 3 && field.value != 0) has_rank = false;
     if (field.number != 2) return true;
     std::int64_t size = 0;
-    bool is_dimension = each(field.bytes, [&](const Field& part) {
+    bool is_dimension = each(field.bytes, budget, [&](const Field& part) {
       if (part.number == 1) size = static_cast<std::int64_t>(part.value);
       return true;
     });
     shape.push_back(size);
-    return is_dimension && shape.size() <= kMaxItems;
+    return is_dimension && budget.spend(sizeof size) && shape.size() <= kMaxItems;
   });
   if (has_rank) tensor.shape = std::move(shape);
   return good;
 }
 
-bool read_tensor(std::string_view bytes, TensorInfo& tensor) {
+bool read_tensor(std::string_view bytes, Budget& budget, TensorInfo& tensor) {
   tensor.shape.emplace();
-  return each(bytes, [&](const Field& field) {
+  return each(bytes, budget, [&](const Field& field) {
     if (field.number == 2)
       tensor.dtype =
           field.value < kTypes.size() ? std::string(kTypes[field.value]) : fmt::format("type {}", field.value);
     if (field.number != 3) return true;
     tensor.shape.reset();
-    return read_shape(field.bytes, tensor);
+    return read_shape(field.bytes, budget, tensor);
   });
 }
 
 // An entry of map<string, …>: the key and the bytes of the value.
-bool read_entry(std::string_view bytes, std::string& key, std::string_view& value) {
-  return each(bytes, [&](const Field& field) {
-    if (field.number == 1) key = text_of(field.bytes);
+bool read_entry(std::string_view bytes, Budget& budget, std::string& key, std::string_view& value) {
+  return each(bytes, budget, [&](const Field& field) {
+    if (field.number == 1) key = text_of(field.bytes, budget);
     if (field.number == 2) value = field.bytes;
     return true;
   });
 }
 
-bool read_signature(std::string_view bytes, Signature& signature) {
-  return each(bytes, [&](const Field& field) {
-    if (field.number == 3) signature.method = text_of(field.bytes);
+bool read_signature(std::string_view bytes, Budget& budget, Signature& signature) {
+  return each(bytes, budget, [&](const Field& field) {
+    if (field.number == 3) signature.method = text_of(field.bytes, budget);
     if (field.number != 1 && field.number != 2) return true;
     auto& tensors = field.number == 1 ? signature.inputs : signature.outputs;
     std::string_view value;
     TensorInfo tensor;
-    bool good = read_entry(field.bytes, tensor.name, value) && read_tensor(value, tensor);
+    bool good = budget.spend(sizeof tensor) && read_entry(field.bytes, budget, tensor.name, value) &&
+                read_tensor(value, budget, tensor);
     tensors.push_back(std::move(tensor));
     return good && tensors.size() <= kMaxItems;
   });
 }
 
-bool read_meta_info(std::string_view bytes, std::vector<std::string>& tags, std::string& version) {
-  return each(bytes, [&](const Field& field) {
-    if (field.number == 4) tags.push_back(text_of(field.bytes));
-    if (field.number == 5) version = text_of(field.bytes);
+bool read_meta_info(std::string_view bytes, Budget& budget, std::vector<std::string>& tags, std::string& version) {
+  return each(bytes, budget, [&](const Field& field) {
+    if (field.number == 4) tags.push_back(text_of(field.bytes, budget));
+    if (field.number == 5) version = text_of(field.bytes, budget);
     return tags.size() <= kMaxItems;
   });
 }
 
-bool read_graph(std::string_view bytes, SavedModelInfo& info) {
+bool read_graph(std::string_view bytes, Budget& budget, SavedModelInfo& info) {
   std::vector<std::string> tags;
   auto first = info.signatures.size();
-  bool good = each(bytes, [&](const Field& field) {
-    if (field.number == 1) return read_meta_info(field.bytes, tags, info.tensorflow_version);
+  bool good = each(bytes, budget, [&](const Field& field) {
+    if (field.number == 1) return read_meta_info(field.bytes, budget, tags, info.tensorflow_version);
     if (field.number != 5) return true;  // the graph itself, and all else
     std::string_view value;
     auto& signature = info.signatures.emplace_back();
-    return read_entry(field.bytes, signature.name, value) && read_signature(value, signature) &&
-           info.signatures.size() <= kMaxItems;
+    return budget.spend(sizeof signature) && read_entry(field.bytes, budget, signature.name, value) &&
+           read_signature(value, budget, signature) && info.signatures.size() <= kMaxItems;
   });
+  if (!good) return false;
+  // Every signature tells them all.
+  std::size_t bytes_of_tags = 0;
+  for (const auto& tag : tags) bytes_of_tags += sizeof tag + tag.size();
+  if (!budget.spend((info.signatures.size() - first) * bytes_of_tags)) return false;
   for (auto i = first; i < info.signatures.size(); ++i) info.signatures[i].tags = tags;
-  return good;
+  return true;
 }
 
 }  // namespace
@@ -182,11 +208,14 @@ bool read_graph(std::string_view bytes, SavedModelInfo& info) {
 base::Result<SavedModelInfo> parse_saved_model(std::string_view bytes) {
   SavedModelInfo info;
   bool has_graph = false;
-  bool good = each(bytes, [&](const Field& field) {
+  Budget budget;
+  bool good = each(bytes, budget, [&](const Field& field) {
     if (field.number != 2) return true;
     has_graph = true;
-    return read_graph(field.bytes, info);
+    return read_graph(field.bytes, budget, info);
   });
+  if (budget.is_over())
+    return base::fail(base::Error(Code::too_large, "saved_model.pb describes more signatures than any model has"));
   if (!good || !has_graph) return broken();
   // TensorFlow keeps its own entry points among the signatures; nobody may call them.
   std::erase_if(info.signatures, [](const auto& signature) { return signature.name.starts_with("__saved_model_"); });

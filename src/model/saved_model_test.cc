@@ -45,6 +45,28 @@ TEST(SavedModel, TellsItsSignatures) {
   EXPECT_EQ(signature.outputs, (std::vector<TensorInfo>{{"label", "int64", std::nullopt}})) << "of no known rank";
 }
 
+std::string repeat(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+// Small files that would cost gigabytes, or minutes, if all that they say were kept.
+TEST(SavedModel, ThatIsMadeToExhaustTheServerIsRefusedEarly) {
+  const std::string many_tags = bytes(1, repeat(bytes(4, "t"), 9000)), signature = bytes(5, bytes(1, "s"));
+  const std::string long_text(4000, '\x01');
+  for (const auto& graph : {many_tags + repeat(signature, 9000),          // every one tells every tag
+                            bytes(1, repeat(bytes(4, long_text), 9000)),  // long texts
+                            repeat(entry(5, "s", entry(1, "x", tensor(1, repeat(dimension(1), 9000)))), 300),  // shapes
+                            repeat(entry(5, "s", repeat(entry(1, "x", ""), 9000)), 20),  // tensors
+                            repeat(number(9, 0), 5'000'000)}) {                          // fields of no meaning
+    auto info = parse_saved_model(bytes(2, graph));
+    ASSERT_FALSE(info);
+    EXPECT_EQ(info.error().code(), base::Code::too_large) << info.error().text();
+  }
+  EXPECT_FALSE(parse_saved_model(repeat(bytes(2, many_tags), 1000)));
+}
+
 TEST(SavedModel, ThatIsCutOrForeignIsRefused) {
   auto whole = digits_model();
   EXPECT_FALSE(parse_saved_model(""));

@@ -42,6 +42,9 @@ bool has_file_with(const cas::Tree& tree, std::initializer_list<std::string_view
 base::Result<model::SavedModelInfo> read_graph(cas::DiskStore& store, const cas::TreeEntry& entry) {
   if (entry.size == 0 || entry.size > kMaxGraphBytes) return model::parse_saved_model("");
   LATHE_TRY(auto blob, store.open(entry.digest));
+  // What the manifest says of its size is somebody's word; memory behind the end of a file must never be touched.
+  if (blob.size() != entry.size)
+    return base::fail(base::Code::corrupt, "saved_model.pb is not as long as its tree says");
   void* bytes = ::mmap(nullptr, entry.size, PROT_READ, MAP_PRIVATE, blob.fd(), 0);
   if (bytes == MAP_FAILED) return base::fail(base::errno_error(errno, "mapping saved_model.pb"));
   auto info = model::parse_saved_model({static_cast<const char*>(bytes), entry.size});
