@@ -53,11 +53,10 @@ base::Result<void> UrlPartial::append(std::string_view bytes) {
   return {};
 }
 
-std::string UrlPartial::first_bytes(std::size_t count) const {
-  std::string bytes(count, '\0');
-  auto got = ::pread(file_.fd(), bytes.data(), count, 0);
-  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return bytes;
+base::Result<std::size_t> UrlPartial::read(std::uint64_t offset, char* buffer, std::size_t size) const {
+  const ssize_t got = ::pread(file_.fd(), buffer, size, static_cast<off_t>(offset));
+  if (got < 0) return base::fail(base::errno_error(errno, "reading what was fetched"));
+  return static_cast<std::size_t>(got);
 }
 
 base::Result<cas::BlobInfo> UrlPartial::commit() {

@@ -22,8 +22,8 @@ class UrlPartial {
   // A body begins at head.offset: what lies behind it is dropped, and the validator is written down.
   base::Result<void> begin(const net::FetchHead& head);
   base::Result<void> append(std::string_view bytes);
-  // The first bytes, at most `count`.
-  std::string first_bytes(std::size_t count) const;
+  // Up to `size` bytes from `offset` on; 0 at the end.
+  base::Result<std::size_t> read(std::uint64_t offset, char* buffer, std::size_t size) const;
   // Becomes a blob; the partial is gone then.
   base::Result<cas::BlobInfo> commit();
   void drop();

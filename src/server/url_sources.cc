@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "net/gzip_check.h"
 #include "server/url_partial.h"
 
 namespace lathe::server {
@@ -19,14 +20,24 @@ constexpr int kThreads = 4;
 constexpr std::size_t kQueue = 1024;
 constexpr std::uint64_t kReportBytes = 1u << 20;
 
-// A page that says "not found" with status 200 is the usual lie; gzip has a mark that no such page begins with.
-void check_gzip(const std::string& url, const UrlPartial& partial) {
+// A page that says "not found" with status 200 is the usual lie, and a file that was cut on its way the usual damage.
+// Nothing is kept of either, so that the next try begins anew.
+void require_gzip(const std::string& url, UrlPartial& partial, const std::atomic<bool>& cancelled) {
   std::string path = url.substr(0, url.find('?'));
   if (!path.ends_with(".gz") && !path.ends_with(".tgz")) return;
-  if (partial.first_bytes(2) == "\x1f\x8b") return;
-  throw Error(Code::corrupt, fmt::format("{} is named as a gzip file, but its bytes are not gzip", url))
+  std::uint64_t offset = 0;
+  auto checked = net::check_gzip([&](char* buffer, std::size_t size) -> base::Result<std::size_t> {
+    if (cancelled) return base::fail(Code::cancelled, "nobody waits for it any more");
+    LATHE_TRY(const std::size_t got, partial.read(offset, buffer, size));
+    offset += got;
+    return got;
+  });
+  if (checked) return;
+  if (checked.error().code() != Code::corrupt) throw checked.error();
+  partial.drop();
+  throw Error(Code::corrupt, fmt::format("{} is named as a gzip file, but {}", url, checked.error().message()))
       .field("url")
-      .hint("look at it in a browser: it may be the page of an error or of a login");
+      .hint("look at it in a browser: it may be the page of an error or of a login, or incomplete where it comes from");
 }
 
 // Between two tries; short, and shorter still when nobody waits any more.
@@ -79,7 +90,7 @@ UrlSources::Fetched UrlSources::transfer(const std::string& url, const std::opti
     auto outcome = net::fetch_url(rules_, request, sink_into(partial, core_.home, progress), progress->cancelled);
     if (!outcome.error) {
       if (outcome.head.status == 304) return partial.drop(), Fetched{outcome.head, std::nullopt};
-      check_gzip(url, partial);
+      require_gzip(url, partial, progress->cancelled);
       return {outcome.head, base::value_or_throw(partial.commit())};
     }
     // What we have cannot be continued there: from the beginning, then.

@@ -1,6 +1,7 @@
 """Datasets of URLs: fetched once, revalidated, resumed; every way in which a server lies is a clear error."""
 
 import gzip
+import random
 import json
 import ssl
 import subprocess
@@ -135,17 +136,35 @@ def test_more_bytes_than_announced(client):
         check_refused(fetch(client, f"{web.url}/longer"), f"{web.url}/longer", 422, "more bytes")
 
 
+@pytest.mark.parametrize("level", [0, 1, 6, 9])
+def test_large_gzip_files_of_every_kind_are_taken(client, level):
+    chance = random.Random(level)
+    data = chance.randbytes(2 << 20) + b"many words many words\n" * 200_000 + bytes(1 << 20) + chance.randbytes(70_000)
+    packed = gzip.compress(data, level)
+    damaged = bytearray(packed)
+    damaged[len(packed) // 2] ^= 1
+    with Liar({"/good.gz": liar.honest(packed), "/bad.gz": liar.honest(bytes(damaged))}) as web:
+        assert fetch(client, f"{web.url}/good.gz").expect(200).json()["sources"][0]["digest"] == digest(packed)
+        fetch(client, f"{web.url}/bad.gz").expect(422)
+
+
 def test_compression_that_lies_and_compression_that_does_not(client):
     packed = gzip.compress(b"real")
     handlers = {
         "/encoding": liar.lying_encoding(b"this is not gzip at all"),
         "/page.gz": liar.honest(b"<html>sign in</html>"),
+        "/cut.gz": liar.honest(packed[:-3]),
+        "/changed.gz": liar.honest(packed[:-8] + b"\0\0\0\0" + packed[-4:]),
+        "/two.gz": liar.honest(packed + packed),
         "/good.gz": liar.honest(packed),
         "/encoded": liar.encoded(b"unpacked on the way"),
     }
     with Liar(handlers) as web:
         check_refused(fetch(client, f"{web.url}/encoding"), f"{web.url}/encoding", 422, "compressed")
         check_refused(fetch(client, f"{web.url}/page.gz"), f"{web.url}/page.gz", 422, "gzip")
+        check_refused(fetch(client, f"{web.url}/cut.gz"), f"{web.url}/cut.gz", 422, "ends in the middle")
+        check_refused(fetch(client, f"{web.url}/changed.gz"), f"{web.url}/changed.gz", 422, "checksum")
+        fetch(client, f"{web.url}/two.gz").expect(200)
         assert fetch(client, f"{web.url}/good.gz").expect(200).json()["sources"][0]["digest"] == digest(packed)
         made = fetch(client, f"{web.url}/encoded").expect(200).json()
         assert made["sources"][0]["digest"] == digest(b"unpacked on the way")
