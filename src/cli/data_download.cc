@@ -7,9 +7,6 @@
 namespace lathe::cli {
 namespace {
 
-constexpr std::array kOptions{Option{
-    .name = "to", .value = "DIR", .help = "where the files go", .fallback = ".", .completes = Completes::folder}};
-
 base::Result<int> download(Call& call) {
   LATHE_TRY(auto text, call.api().get(data_path(call, call.argument(0))));
   LATHE_TRY(auto dataset, parse_json(text, "the dataset"));
@@ -18,15 +15,14 @@ base::Result<int> download(Call& call) {
   auto patient = call.new_client(std::chrono::hours(12));
   LATHE_TRY(auto answer, patient->send("POST", path));
   LATHE_TRY(auto made, parse_json(answer, "the dataset's bytes"));
-  LATHE_TRY(auto files, files_of_tree(call, text_at(made, "/tree")));
-  return download_files(call, files, call.arguments.value_or("to", "."));
+  return download_tree(call, text_at(made, "/tree"));
 }
 
 }  // namespace
 
 constinit const Command kDataDownload{.path = "data download",
                                       .summary = "Fetch the files of a dataset",
-                                      .options = kOptions,
+                                      .options = kToOption,
                                       .arguments = kVersionArgument,
                                       .run = download};
 

@@ -80,7 +80,7 @@ base::Result<int> download_files(Call& call, const std::vector<RemoteFile>& file
   return 0;
 }
 
-base::Result<std::vector<RemoteFile>> files_of_tree(Call& call, const std::string& tree) {
+base::Result<int> download_tree(Call& call, const std::string& tree) {
   LATHE_TRY(auto bytes, call.api().get(api_path({"trees", tree})));
   LATHE_TRY(auto manifest, cas::decode_tree(bytes));
   std::vector<RemoteFile> files;
@@ -88,7 +88,7 @@ base::Result<std::vector<RemoteFile>> files_of_tree(Call& call, const std::strin
     if (entry.link_target.empty())
       files.push_back(
           {entry.path, api_path({"blobs", entry.digest.hex()}), entry.digest.hex(), entry.size, entry.executable});
-  return files;
+  return download_files(call, files, call.arguments.value_or("to", "."));
 }
 
 }  // namespace lathe::cli

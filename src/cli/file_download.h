@@ -22,7 +22,10 @@ struct RemoteFile {
 // Fetches all of them, prints their paths (an array with -o json), and gives the exit status.
 base::Result<int> download_files(Call& call, const std::vector<RemoteFile>& files, const std::filesystem::path& folder);
 
-// The files of a tree.
-base::Result<std::vector<RemoteFile>> files_of_tree(Call& call, const std::string& tree);
+// For commands that end with download_tree().
+inline constexpr std::array kToOption{Option{
+    .name = "to", .value = "DIR", .help = "where the files go", .fallback = ".", .completes = Completes::folder}};
+// All files of a tree into the folder of --to.
+base::Result<int> download_tree(Call& call, const std::string& tree);
 
 }  // namespace lathe::cli
