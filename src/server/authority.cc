@@ -23,6 +23,7 @@ constexpr std::array<std::pair<net::Role, std::string_view>, 4> kRoles{{{net::Ro
                                                                         {net::Role::operator_, "operator"},
                                                                         {net::Role::admin, "admin"}}};
 constexpr std::int64_t kLastUsedStepMicros = 60'000'000;
+constexpr base::Duration kExpiryStep = std::chrono::hours(1);
 
 Error refused(std::string message) {
   return Error(Code::unauthorized, std::move(message))
@@ -136,9 +137,27 @@ Task<net::Principal> Authority::find_user(base::Digest hash) {
   }
   auto role = row && !row->revoked ? role_from_name(row->role) : std::nullopt;
   if (!role) throw refused("this token is not known, was revoked, or belongs to a run that is over");
+  const bool is_new = !users_.contains(hash);
   auto& user = users_[hash];
   user = {principal_of(*row, *role), row->expires, row->last_used.value_or(base::UtcTime{})};
-  co_return use(user);
+  auto principal = use(user);
+  if (is_new && user.expires) core_.scope.spawn("token expiry", wait_for_expiry(hash));
+  co_return principal;
+}
+
+Task<void> Authority::wait_for_expiry(base::Digest hash) {
+  for (;;) {
+    auto user = users_.find(hash);
+    if (user == users_.end()) co_return;  // revoked
+    const auto left = user->second.expires->micros - core_.clock.utc().micros;
+    if (left <= 0) {
+      if (on_over_) on_over_(user->second.principal.token_id);
+      co_return;
+    }
+    // Again now and then: somebody may set the clock of the machine.
+    co_await core_.home.sleep(std::min<base::Duration>(std::chrono::microseconds(left), kExpiryStep),
+                              core_.scope.token());
+  }
 }
 
 Task<net::Principal> Authority::find_ended_attempt(base::Digest hash) {
@@ -182,7 +201,7 @@ Task<void> Authority::revoke(std::int64_t id, Caller caller) {
   });
   ++revocations_;
   std::erase_if(users_, [id](const auto& entry) { return entry.second.principal.token_id == id; });
-  if (on_revoked_) on_revoked_(id);
+  if (on_over_) on_over_(id);
 }
 
 std::string Authority::attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const {

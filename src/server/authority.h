@@ -33,8 +33,9 @@ class Authority {
 
   // Makes the token of the state folder's file the admin's.
   rt::Task<void> register_admin(const std::string& admin_token);
-  // Told of each user's token that was revoked, after the fact is on disk: what it still has open must end.
-  void on_revoked(std::function<void(std::int64_t token_id)> listener) { on_revoked_ = std::move(listener); }
+  // Told of each user's token that was revoked, after the fact is on disk, or has expired: what it still has open must
+  // end.
+  void on_over(std::function<void(std::int64_t token_id)> listener) { on_over_ = std::move(listener); }
   // For net::HttpServer.
   rt::Task<net::Principal> authenticate(const net::Request& request);
 
@@ -61,10 +62,12 @@ class Authority {
   rt::Task<net::Principal> find_user(base::Digest hash);
   rt::Task<net::Principal> find_ended_attempt(base::Digest hash);
   net::Principal use(UserToken& token);
+  // From its first use on, until it has expired or was revoked.
+  rt::Task<void> wait_for_expiry(base::Digest hash);
 
   Core& core_;
   std::uint64_t revocations_ = 0;  // a look-up that a revocation overtook is made again
-  std::function<void(std::int64_t)> on_revoked_;
+  std::function<void(std::int64_t)> on_over_;
   std::string attempt_key_;
   std::unordered_map<base::Digest, UserToken> users_;
   std::unordered_map<base::Digest, net::Principal> attempts_;

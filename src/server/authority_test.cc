@@ -114,7 +114,7 @@ TEST_F(AuthorityTest, ATokenThatIsRevokedWhileItIsLookedUpDoesNotGetIn) {
 TEST_F(AuthorityTest, ATokenThatGotInBeforeItsRevocationIsForgottenAndItsRequestsAreEnded) {
   auto spy = make_token();
   std::vector<std::int64_t> ended;
-  authority.on_revoked([&](std::int64_t id) { ended.push_back(id); });
+  authority.on_over([&](std::int64_t id) { ended.push_back(id); });
   std::optional<bool> first, second;
   knock(spy.secret, first);
   held.wait_for(1);

@@ -95,7 +95,7 @@ class Server {
               metrics_.count_request(outcome.operation, outcome.status, outcome.took);
             }) {
     add_all_routes(router_, services_);
-    authority_.on_revoked([this](std::int64_t token_id) {
+    authority_.on_over([this](std::int64_t token_id) {
       http_.end_requests_of([token_id](const net::Principal& who) { return who.token_id == token_id; });
     });
   }

@@ -4,6 +4,7 @@ import http.client
 import json
 import secrets
 import sqlite3
+import time
 import threading
 
 import pytest
@@ -244,6 +245,33 @@ def test_an_open_stream_ends_with_its_token(holder):
             followed.read()
         attempt.append(b"more\n", 5).expect(200)
         assert own.read1(100) == b"more\n", "the stream of another token ended too"
+
+
+def test_an_open_stream_ends_when_its_token_expires(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    made = client.post("/api/v1/tokens", {"name": "short", "role": "viewer"}).expect(201).json()
+    run = client.submit("echo line; sleep 600")
+    wait_for(lambda: client.log(run) == b"line\n", 30, "the first output")
+    server.stop()
+    with sqlite3.connect(server.state / "lathe.db") as database:
+        database.execute("UPDATE tokens SET expires = ? WHERE id = ?", (int((time.time() + 4) * 1e6), made["id"]))
+    client = server.start().client()
+    short, log = client.with_token(made["token"]), client.path("runs", run, "logs")
+    with (
+        short.open("GET", client.path("events"), timeout=30) as events,
+        short.open("GET", log, {"follow": "true"}, timeout=30) as followed,
+        client.open("GET", log, {"follow": "true"}, timeout=30) as own,
+    ):
+        assert events.readline() == b": lathe events\n"
+        assert followed.read1(100) == own.read1(100) == b"line\n"
+        for stream in (events, followed):
+            with pytest.raises(http.client.IncompleteRead):
+                stream.read()
+        short.get("/api/v1/server").expect(401)
+        client.cancel(run)
+        assert own.read() == b"", "the stream of another token goes on to the end of the run"
+    client.wait(run, "Canceled")
 
 
 def test_an_upload_under_way_ends_with_its_token(holder):
