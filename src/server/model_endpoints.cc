@@ -59,11 +59,11 @@ std::optional<Model> find_repeated(db::Connection& connection, const Model& want
   return known;
 }
 
-// A run token registers what its own run made.
-void check_owner(const Request& request, const WantedModel& wanted) {
-  if (request.principal.role != net::Role::run || wanted.model.run.empty()) return;
-  if (wanted.model.run != request.principal.run_id)
-    throw Error(Code::forbidden, "a run registers only models of its own").field("run");
+// A run token registers what its own run made, or a descendant of it.
+void check_owner(db::Connection& connection, const net::Principal& principal, const WantedModel& wanted) {
+  if (principal.role != net::Role::run || wanted.model.run.empty()) return;
+  if (!db::runs::belongs_to(connection, {wanted.model.run}, {principal.run_id}))
+    throw Error(Code::forbidden, "a run registers only what it or one of its children made").field("run");
 }
 
 Task<Response> register_model(Services& services, Request& request) {
@@ -72,9 +72,9 @@ Task<Response> register_model(Services& services, Request& request) {
   auto body = co_await json_body(request);
   auto wanted = parse_model_registration(request, body);
   auto& model = wanted.model;
-  check_owner(request, wanted);
   auto known = co_await core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, model.workspace);
+    check_owner(connection, request.principal, wanted);
     for (const auto& id : wanted.datasets) db::datasets::get(connection, model.workspace, id);
     if (!model.run.empty()) get_run(connection, model.workspace, model.run);
     return find_repeated(connection, model);

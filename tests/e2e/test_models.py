@@ -8,6 +8,7 @@ import pytest
 
 from harness import saved_model
 from harness.blobs import digest
+from harness.client import new_id
 from harness.registry import materialize, put_files, register_model, save_dataset, send, tree_entries
 
 
@@ -286,3 +287,73 @@ def test_a_run_registers_what_is_its_own(holder):
     assert unsaid["run"] == attempt.run
     register_model(attempt.client, name(), run=other, blob=blob, file_name="w").expect(403)
     attempt.client.delete(client.path("models", mine["name"], "versions", "1")).expect(403)
+
+
+def test_a_run_registers_what_its_children_made(holder):
+    client = holder.client
+    attempt = holder.submit()
+    attempt.claim().expect(200)
+    blob = send(client, b"w")[0]
+
+    def begin(parent):
+        body = {"id": new_id("child"), "experiment": "default", "kind": "interactive", "parent": parent}
+        return attempt.client.post(client.path("runs"), body).expect(201).json()["id"]
+
+    child = begin(attempt.run)
+    grandchild = begin(child)
+    for maker in (child, grandchild):
+        model = register_model(attempt.client, name(), run=maker, blob=blob, file_name="w").expect(201).json()
+        assert model["run"] == maker
+    foreign = client.post(client.path("runs"), {"id": new_id(), "experiment": "default", "kind": "interactive"})
+    stranger = foreign.expect(201).json()["id"]
+    refused = register_model(attempt.client, name(), run=stranger, blob=blob, file_name="w").expect(403).json()
+    assert refused["field"] == "run"
+    # And not the other way round: a child's own attempt could not register for its parent.
+    other = holder.submit()
+    register_model(other.client, name(), run=attempt.run, blob=blob, file_name="w").expect(403)
+
+
+def hostile_models():
+    """Small files that would cost gigabytes if all that they say were kept."""
+    tags = saved_model.data(1, saved_model.data(4, b"t") * 9000)
+    long_tags = saved_model.data(1, saved_model.data(4, b"\x01" * 4000) * 9000)
+    many = saved_model.data(5, saved_model.data(1, b"s"))
+    shape = saved_model.entry(1, "x", saved_model.tensor(1, *[1] * 9000))
+    nested = b""
+    for _ in range(2000):
+        nested = saved_model.data(2, nested)
+    return {
+        "tags times signatures": saved_model.data(2, tags + many * 9000),
+        "long tags": saved_model.data(2, long_tags),
+        "shapes": saved_model.data(2, saved_model.entry(5, "s", shape) * 300),
+        "depth": nested,
+        "length that lies": b"\x12\xff\xff\xff\xff\x7f",
+        "no end": b"\xff" * 100_000,
+    }
+
+
+@pytest.mark.parametrize("kind", hostile_models())
+def test_a_hostile_saved_model_is_a_warning_and_no_more(server, client, kind):
+    (blob,) = send(client, hostile_models()[kind])
+    pid, before = server.pid, memory_of(server.pid)
+    model = register_model(client, name(), blob=blob, file_name="saved_model.pb", framework="TensorFlow").expect(201)
+    assert model.json()["warnings"] and not (model.json()["inspection"] or {}).get("signatures")
+    assert server.pid == pid and server.is_up()
+    assert memory_of(server.pid) - before < 300 << 20
+
+
+def memory_of(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
+
+
+def test_a_tree_that_lies_about_the_size_of_its_graph_does_no_harm(server, client, graph):
+    (blob,) = send(client, graph)
+    manifest = f"lathe-tree 1\nf {blob} {64 << 20} saved_model.pb\n".encode()
+    (tree,) = send(client, manifest)
+    answer = register_model(client, name(), tree=tree, framework="TensorFlow")
+    assert answer.status in (201, 400, 422), answer.body
+    if answer.status == 201:
+        assert answer.json()["inspection"] is None and answer.json()["warnings"]
+    assert server.is_up()
+    client.get("/api/v1/server").expect(200)
