@@ -49,6 +49,7 @@ class ChunkCache {
   };
 
   base::Result<Chunk> fetch(const cas::BlobInfo& blob, std::uint64_t chunk);
+  base::Result<Chunk> fetch_unhashed(const base::Digest& name, std::uint64_t offset, std::uint64_t size);
   base::Result<base::Digest> digest_of(const cas::BlobInfo& blob, std::uint64_t chunk);
   void shrink();
 

@@ -10,7 +10,9 @@ namespace lathe::mount {
 
 struct NamedBlob {
   std::string path;
+  // Of a file that nobody has hashed the digest is only a name, for this size and time of change of it.
   cas::BlobInfo blob;
+  bool hashed = true;
 };
 
 struct NamePage {

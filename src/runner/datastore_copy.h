@@ -2,14 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
+#include "mount/blob_source.h"
 #include "mount/name_source.h"
-#include "runner/server_link.h"
 
 namespace lathe::runner {
 
 // Into an empty folder. `keep_going` is asked between pieces; its error ends the copy.
-base::Result<void> copy_datastore(ServerLink& link, mount::NameSource& names, const std::string& path,
+base::Result<void> copy_datastore(mount::BlobSource& source, mount::NameSource& names, const std::string& path,
                                   const std::filesystem::path& folder,
                                   const std::function<base::Result<void>()>& keep_going);
 

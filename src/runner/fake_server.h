@@ -273,6 +273,9 @@ class FakeLink : public ServerLink {
       return hasher.finish();
     });
   }
+  base::Result<std::string> fetch_file_range(const DatastoreFile&, std::uint64_t, std::uint64_t) override {
+    return base::fail(base::Code::unsupported, "no datastores here");
+  }
   base::Result<mount::NamePage> list_names(const NameQuery&) override {
     return base::fail(base::Code::unsupported, "no datastores here");
   }

@@ -57,12 +57,19 @@ base::Result<mount::NamedBlob> to_named(const json::value& item) {
   const json::object* object = item.if_object();
   const json::value* path = object ? object->if_contains("path") : nullptr;
   const json::value* digest = object ? object->if_contains("digest") : nullptr;
-  if (!path || !path->is_string() || !digest || !digest->is_string())
-    return base::fail(
-        base::Error(base::Code::unsupported, "the files of this datastore have no digests").hint("use as_download()"));
+  if (!path || !path->is_string()) return base::fail(base::Code::corrupt, "the server's answer lacks a name");
   out.path = path->as_string();
-  LATHE_TRY(out.blob.digest, base::Digest::parse(std::string_view(digest->as_string())));
   out.blob.size = number(*object, "size");
+  if (digest && digest->is_string()) {
+    LATHE_TRY(out.blob.digest, base::Digest::parse(std::string_view(digest->as_string())));
+    return out;
+  }
+  // A file of a folder of the server's machine.
+  const json::value* modified = object->if_contains("modified");
+  out.hashed = false;
+  out.blob.digest = base::sha256(
+      fmt::format("{}\n{}\n{}", out.path, out.blob.size,
+                  modified && modified->is_string() ? std::string_view(modified->as_string()) : std::string_view()));
   return out;
 }
 
@@ -242,16 +249,15 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<std::string> fetch_range(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) override {
-    net::Headers range{{"range", fmt::format("bytes={}-{}", offset, offset + size - 1)}};
-    std::string bytes;
-    bytes.reserve(size);
-    auto sink = [&](std::string_view piece) -> base::Result<void> {
-      if (piece.size() > size - bytes.size()) return base::fail(base::Code::corrupt, "more bytes came than asked for");
-      bytes += piece;
-      return {};
-    };
-    LATHE_TRY_VOID(done(client_.download(fmt::format("/api/v1/blobs/{}", digest.hex()), sink, range)));
-    return bytes;
+    return fetch_part(fmt::format("/api/v1/blobs/{}", digest.hex()), offset, size);
+  }
+
+  base::Result<std::string> fetch_file_range(const DatastoreFile& file, std::uint64_t offset,
+                                             std::uint64_t size) override {
+    return fetch_part(
+        fmt::format("/api/v1/workspaces/{}/datastores/{}/files/content?path={}", net::encode_segment(file.workspace),
+                    net::encode_segment(file.datastore), net::encode_segment(file.path)),
+        offset, size);
   }
 
   base::Result<cas::ChunkIndex> fetch_chunks(const base::Digest& digest) override {
@@ -290,6 +296,19 @@ class HttpLink : public ServerLink {
   void interrupt() override { client_.interrupt(); }
 
  private:
+  base::Result<std::string> fetch_part(const std::string& target, std::uint64_t offset, std::uint64_t size) {
+    net::Headers range{{"range", fmt::format("bytes={}-{}", offset, offset + size - 1)}};
+    std::string bytes;
+    bytes.reserve(size);
+    auto sink = [&](std::string_view piece) -> base::Result<void> {
+      if (piece.size() > size - bytes.size()) return base::fail(base::Code::corrupt, "more bytes came than asked for");
+      bytes += piece;
+      return {};
+    };
+    LATHE_TRY_VOID(done(client_.download(target, sink, range)));
+    return bytes;
+  }
+
   static base::Result<net::ClientResponse> good(base::Result<net::ClientResponse> response) {
     if (response && response->status >= 400) return base::fail(response->error());
     return response;

@@ -140,7 +140,7 @@ base::Result<void> Inputs::copy_to(const wire::InputOrder& input, const fs::path
   if (input.tree) return how.copy(how.link, *input.tree, folder, how.keep_going);
   LinkSource source(make_link_, backoff_);
   DatastoreNames names(source, order_.workspace, input.datastore);
-  return copy_datastore(how.link, names, input.path, folder, how.keep_going);
+  return copy_datastore(source, names, input.path, folder, how.keep_going);
 }
 
 base::Result<fs::path> Inputs::make_place(const wire::InputOrder& input) {

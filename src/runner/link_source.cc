@@ -35,7 +35,31 @@ auto LinkSource::with_link(Call call) -> decltype(call(std::declval<ServerLink&>
   return result;
 }
 
+bool LinkSource::is_hashed(const base::Digest& digest) const {
+  std::lock_guard lock(mutex_);
+  return !unhashed_.contains(digest);
+}
+
+void LinkSource::remember(const base::Digest& name, DatastoreFile file) {
+  std::lock_guard lock(mutex_);
+  unhashed_.insert_or_assign(name, std::move(file));
+}
+
+base::Result<mount::NamePage> DatastoreNames::list(const std::string& prefix, const std::string& after, int limit) {
+  LATHE_TRY(auto page, source_.names({workspace_, datastore_, prefix, after, limit}));
+  for (const auto& file : page.files)
+    if (!file.hashed) source_.remember(file.blob.digest, {workspace_, datastore_, file.path});
+  return page;
+}
+
 base::Result<std::string> LinkSource::read(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) {
+  std::unique_lock lock(mutex_);
+  if (auto known = unhashed_.find(digest); known != unhashed_.end()) {
+    const DatastoreFile file = known->second;
+    lock.unlock();
+    return with_link([&](ServerLink& link) { return link.fetch_file_range(file, offset, size); });
+  }
+  lock.unlock();
   return with_link([&](ServerLink& link) { return link.fetch_range(digest, offset, size); });
 }
 

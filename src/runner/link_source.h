@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <set>
+#include <unordered_map>
 
 #include "mount/blob_source.h"
 #include "mount/name_source.h"
@@ -20,6 +21,9 @@ class LinkSource final : public mount::BlobSource {
   base::Result<std::string> read(const base::Digest& digest, std::uint64_t offset, std::uint64_t size) override;
   base::Result<cas::ChunkIndex> chunks(const base::Digest& digest) override;
   base::Result<mount::NamePage> names(const NameQuery& query);
+  bool is_hashed(const base::Digest& digest) const override;
+  // From now on `name` stands for this file, whatever its digest is.
+  void remember(const base::Digest& name, DatastoreFile file);
   void interrupt() override;
 
  private:
@@ -31,7 +35,8 @@ class LinkSource final : public mount::BlobSource {
   const LinkFactory make_link_;
   const BackoffLimits backoff_;
   const sys::Fd stop_event_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::unordered_map<base::Digest, DatastoreFile> unhashed_;  // as many as names were looked at
   std::vector<std::unique_ptr<ServerLink>> idle_;
   std::set<ServerLink*> busy_;
   bool interrupted_ = false;
@@ -42,9 +47,7 @@ class DatastoreNames final : public mount::NameSource {
  public:
   DatastoreNames(LinkSource& source, std::string workspace, std::string datastore)
       : source_(source), workspace_(std::move(workspace)), datastore_(std::move(datastore)) {}
-  base::Result<mount::NamePage> list(const std::string& prefix, const std::string& after, int limit) override {
-    return source_.names({workspace_, datastore_, prefix, after, limit});
-  }
+  base::Result<mount::NamePage> list(const std::string& prefix, const std::string& after, int limit) override;
 
  private:
   LinkSource& source_;

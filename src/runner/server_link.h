@@ -68,6 +68,10 @@ struct NameQuery {
   int limit = 0;
 };
 
+struct DatastoreFile {
+  std::string workspace, datastore, path;
+};
+
 struct SmallBlob {
   base::Digest digest;
   std::string bytes;
@@ -130,6 +134,9 @@ class ServerLink {
   virtual base::Result<std::string> fetch_range(const base::Digest& digest, std::uint64_t offset,
                                                 std::uint64_t size) = 0;
   virtual base::Result<cas::ChunkIndex> fetch_chunks(const base::Digest& digest) = 0;
+  // Of a file of a datastore; fewer bytes when it has become shorter.
+  virtual base::Result<std::string> fetch_file_range(const DatastoreFile& file, std::uint64_t offset,
+                                                     std::uint64_t size) = 0;
   virtual base::Result<mount::NamePage> list_names(const NameQuery& query) = 0;
 
   // From another thread: the call that waits, or the next one that would, returns Error(cancelled).

@@ -474,6 +474,34 @@ def test_a_folder_of_the_machine_is_mounted_as_it_is(make_server, tmp_path):
     assert (tmp_path / "scans" / "made" / "new").read_text() == "made\n"
 
 
+# A machine on which the folders of the server's datastores are not there: the launcher of its runners hides them.
+HIDE = 'folder=$1; shift; mount -t tmpfs tmpfs "$folder"; exec "$@"'
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("how", ["mounted", "copied"])
+def test_a_folder_of_the_servers_machine_is_served_to_a_runner_that_does_not_see_it(make_server, tmp_path, how):
+    files = {"scans/one/a": b"scan", "scans/one/empty": b"", "scans/b ü": random.Random(5).randbytes(9 << 20)}
+    for path, data in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    launcher = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", HIDE, "sh", str(tmp_path)]
+    if how == "copied":
+        no_fuse = tmp_path.parent / "no-fuse"
+        no_fuse.touch()
+        launcher[-3] = f"mount --bind {no_fuse} /dev/fuse; {HIDE}"
+    config = {"datastores": {"roots": [str(tmp_path)]}, "providers": {"local": {"launcher": launcher}}}
+    client = make_server(config=config).start().prepare().client()
+    client.put(client.path("datastores", "scans"), {"kind": "local", "path": str(tmp_path / "scans")}).expect(201)
+    for path, wanted in ({"": "scans/", "one": "scans/one/"}).items():
+        run = walk(client, {"data": {"datastore": "scans", "path": path}})
+        done = client.wait(run, "Completed")
+        assert found(client, run) == digests(
+            {name.removeprefix(wanted): data for name, data in files.items() if name.startswith(wanted)}
+        )
+        assert any("copied" in note for note in done["notes"]) == (how == "copied")
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("fuse", [False, True])
 def test_an_ordinary_user_mounts_in_a_user_namespace(make_server, tmp_path, fuse):
