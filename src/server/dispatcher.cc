@@ -290,6 +290,7 @@ Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node, std::string why)
         [&](db::Connection& connection) { return finish_node(connection, name, node, exit, now); });
   });
   live->finished.insert(node);
+  live->changed.notify();
   if (finished.gang_failed) stop_gang(name.run_id);
   if (finished.attempt_over && finished.changed) attempt_over(finished);
   core_.events.notify();

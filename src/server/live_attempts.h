@@ -28,7 +28,7 @@ struct LiveAttempt {
   bool recovered = false;              // placed by an earlier server process: its runners may be anywhere on their way
   bool over = false;
   GivenSecrets secrets;
-  rt::Notifier changed;  // stop, over, or secrets
+  rt::Notifier changed;  // stop, over, finished or secrets
 
   // Whether every node that still runs hides this secret in its log.
   bool hides(const std::string& secret_id) const {

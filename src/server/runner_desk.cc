@@ -234,7 +234,10 @@ Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::Exit
     co_return co_await core_.database.write(
         [&](db::Connection& connection) { return finish_node(connection, name, node, exit, now); });
   });
-  if (auto live = attempts_.find(name.run_id, name.number)) live->finished.insert(node);
+  if (auto live = attempts_.find(name.run_id, name.number)) {
+    live->finished.insert(node);
+    live->changed.notify();
+  }
   if (finished.gang_failed) dispatcher_.stop_gang(name.run_id);
   if (finished.attempt_over && finished.changed) dispatcher_.attempt_over(finished);
   core_.events.notify();

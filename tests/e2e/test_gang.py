@@ -2,10 +2,13 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
 from harness import processes
+from harness.client import new_id
+from harness.paths import REPOSITORY
 from harness.server import Server
 from harness.wait import wait_for
 
@@ -69,3 +72,33 @@ def test_a_runner_that_does_not_listen_is_killed_by_the_server(pair, mark, tmp_p
     assert done["error"]["code"] == "script-failed" and "7" in done["error"]["message"], done["error"]
     wait_for(lambda: not processes.is_alive(deaf), 20, "the end of the deaf runner")
     wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 20, "the end of its processes")
+
+
+READ = """
+import os, sys
+from azureml.core import Run
+value = Run.get_context().get_secret("gang")
+print("read", value, flush=True)
+with open(sys.argv[1] + ".new", "w") as file: file.write(value)
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("other", ["prints it too", "is over before"])
+def test_a_secret_that_one_node_reads_is_hidden_on_all(pair, mark, tmp_path, other):
+    client, shared, value = pair.client(), tmp_path / "shared", new_id("secret")
+    client.put(client.path("secrets", "gang"), {"value": value}).expect(204)
+    (tmp_path / "read.py").write_text(READ)
+    first = f"PYTHONPATH={REPOSITORY / 'sdk/python'} {sys.executable} {tmp_path / 'read.py'} {shared}"
+    late = f"while [ ! -e {shared} ]; do sleep 0.02; done; cat {shared}; echo"
+    if other == "is over before":
+        first = f"while [ ! -e {tmp_path / 'over'} ]; do sleep 0.02; done; {first}"
+        late = "echo over"
+    run = submit(client, first, late, mark)
+    if other == "is over before":
+        wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt") == b"over\n", 30, "the other node")
+        (tmp_path / "over").touch()
+    client.wait(run, "Completed", deadline=60)
+    assert shared.read_text() == value
+    logs = [client.log(run, name=f"azureml-logs/70_driver_log_{node}.txt") for node in (0, 1)]
+    assert logs == [b"read ***\n", b"***\n" if other == "prints it too" else b"over\n"]

@@ -1,8 +1,8 @@
 """Datasets of URLs: fetched once, revalidated, resumed; every way in which a server lies is a clear error."""
 
 import gzip
-import random
 import json
+import random
 import ssl
 import subprocess
 import threading
