@@ -13,6 +13,7 @@ namespace lathe::envs {
 struct Realised {
   std::string interpreter;  // empty when the run needs none
   std::map<std::string, std::string> variables;
+  std::string prefix = {};  // folder of a managed environment, to be given to the run read-only; empty: none
 };
 
 class Realiser {

@@ -1,0 +1,87 @@
+// Lock: everything an environment consists of, exactly: a canonical JSON text named by its SHA-256. It says nothing of
+// a machine (no paths, no host names with credentials, no secrets), so another server can import and realise it.
+// Format: docs/formats/environment-lock.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "envs/spec.h"
+
+namespace lathe::envs {
+
+struct LockedFile {
+  std::string name;
+  base::Digest sha256;
+  bool operator==(const LockedFile&) const = default;
+};
+
+enum class PackageSource {
+  index,  // a wheel of an index or wheelhouse
+  built,  // built here from the source package in `files`
+  file,   // a wheel out of the run's source folder
+  git,    // built here from a commit
+};
+
+struct LockedPackage {
+  std::string name, version;
+  PackageSource source = PackageSource::index;
+  std::vector<LockedFile> files;  // any of them may be installed; empty for git
+  std::string url, commit;        // git only
+  bool operator==(const LockedPackage&) const = default;
+};
+
+struct LockedConda {
+  std::string name, version, build, subdir, channel, file;
+  base::Digest sha256;
+  bool operator==(const LockedConda&) const = default;
+};
+
+struct LockedImage {
+  std::string reference, digest;
+  bool operator==(const LockedImage&) const = default;
+};
+
+struct Era {
+  std::string as_of;  // RFC 3339; empty: today's packages
+  std::string rule;   // "pins", "asked", "off", "no-pins", "recent-pins"
+  std::string because;
+  bool operator==(const Era&) const = default;
+};
+
+struct Substitution {
+  std::string rule, asked, given, why;
+  bool operator==(const Substitution&) const = default;
+};
+
+struct LockContent {
+  std::string platform;                 // "linux-x86_64"
+  std::string python_asked, python;     // "3.6.2", "3.6"; empty `python` where the user manages it
+  std::vector<LockedPackage> packages;  // by name, our SDK not among them
+  std::vector<LockedConda> conda;       // in order of installation
+  LockedImage image;
+  Variables variables;
+  std::string interpreter;  // of a user-managed environment
+  std::string sdk_version;
+  base::Digest sdk_sha256;
+  Era era;
+  std::vector<Substitution> substitutions;
+};
+
+struct Lock {
+  std::string text;
+  base::Digest digest;  // of the text
+  LockContent content;
+};
+
+Lock write_lock(LockContent content);
+// Refuses a text that is not canonical: its digest would not be the name of what it says.
+base::Result<Lock> parse_lock(std::string_view text);
+
+// For people: Python, era and every replacement with its reason; what `lathe env explain` shows.
+std::string explain(const Lock& lock);
+
+}  // namespace lathe::envs
