@@ -1,0 +1,135 @@
+#include "sys/command.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "base/strings.h"
+#include "sys/fd.h"
+#include "sys/process.h"
+
+namespace lathe::sys {
+namespace {
+
+constexpr std::size_t kMaxOutput = 64 << 20;
+constexpr std::size_t kMaxLine = 64 << 10;
+
+// Cuts what comes out of a pipe into lines; "\r" ends one, too, as progress bars use it.
+class Lines {
+ public:
+  explicit Lines(const LineSink& sink) : sink_(sink) {}
+  void add(std::string_view bytes) {
+    for (char c : bytes) {
+      if (c == '\n' || c == '\r')
+        flush();
+      else if (line_.size() < kMaxLine)
+        line_.push_back(c);
+    }
+  }
+  void flush() {
+    if (!line_.empty() && sink_) sink_(line_);
+    line_.clear();
+  }
+
+ private:
+  const LineSink& sink_;
+  std::string line_;
+};
+
+// Reads once; false at the end.
+template <class Take>
+bool read_some(Fd& fd, Take take) {
+  char buffer[16384];
+  ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (n > 0) take(std::string_view(buffer, static_cast<std::size_t>(n)));
+  if (n <= 0) fd.reset();
+  return n > 0;
+}
+
+int wait_for_end(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Until the child has ended: its descendants may hold the pipes for longer, and are not waited for.
+void pump(const Child& child, Fd output, Fd errors, const Fd& wake, CommandResult& result, Lines& lines) {
+  bool ended = false;
+  while (true) {
+    pollfd fds[] = {{output.get(), POLLIN, 0},
+                    {errors.get(), POLLIN, 0},
+                    {ended ? -1 : child.pidfd.get(), POLLIN, 0},
+                    {wake.get(), POLLIN, 0}};
+    if (::poll(fds, 4, ended ? 0 : -1) < 0 && errno != EINTR) break;
+    if (fds[3].revents != 0) break;
+    if (fds[0].revents != 0)
+      read_some(output, [&](std::string_view bytes) {
+        if (result.output.size() < kMaxOutput) result.output.append(bytes);
+      });
+    if (fds[1].revents != 0) read_some(errors, [&](std::string_view bytes) { lines.add(bytes); });
+    if (ended && fds[0].revents == 0 && fds[1].revents == 0) break;
+    if (fds[2].revents != 0) ended = true;
+  }
+  lines.flush();
+}
+
+}  // namespace
+
+base::Result<CommandResult> run_command(const CommandRequest& request, const LineSink& errors, std::stop_token stop) {
+  if (stop.stop_requested()) return base::fail(base::Code::cancelled, "stopped");
+  LATHE_TRY(auto output, make_pipe());
+  LATHE_TRY(auto error, make_pipe());
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  SpawnRequest spawning{
+      request.argv, request.environment, request.directory, -1, output.write.get(), error.write.get(), {}};
+  LATHE_TRY(auto child, spawn(spawning));
+  output.write.reset();
+  error.write.reset();
+  CommandResult result;
+  Lines lines(errors);
+  {
+    std::stop_callback on_stop(stop, [&] { ::eventfd_write(wake.get(), 1); });
+    pump(child, std::move(output.read), std::move(error.read), wake, result, lines);
+  }
+  // Whatever it left running belongs to it: nothing of a tool outlives the tool.
+  ::kill(-child.pid, SIGKILL);
+  result.status = wait_for_end(child.pid);
+  if (stop.stop_requested()) return base::fail(base::Code::cancelled, "stopped");
+  return result;
+}
+
+std::vector<std::string> current_environment() {
+  std::vector<std::string> out;
+  for (char** variable = environ; variable && *variable; ++variable) out.emplace_back(*variable);
+  return out;
+}
+
+void unset_variable(std::vector<std::string>& environment, std::string_view name) {
+  std::erase_if(environment, [&](const std::string& one) {
+    return one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=';
+  });
+}
+
+void set_variable(std::vector<std::string>& environment, std::string_view name, std::string_view value) {
+  unset_variable(environment, name);
+  environment.push_back(fmt::format("{}={}", name, value));
+}
+
+std::string find_program(std::string_view program, std::string_view search_path) {
+  for (std::string_view folder : base::split(search_path, ':')) {
+    if (folder.empty()) continue;
+    auto path = std::filesystem::path(folder) / program;
+    std::error_code ignored;
+    if (::access(path.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(path, ignored)) return path.string();
+  }
+  return {};
+}
+
+}  // namespace lathe::sys

@@ -1,0 +1,75 @@
+#include "sys/command.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+namespace lathe::sys {
+namespace {
+
+CommandRequest shell(const std::string& script) { return {{"/bin/sh", "-c", script}, {"PATH=/usr/bin:/bin"}, {}}; }
+
+TEST(RunCommand, CollectsOutputAndGivesOutErrorsByTheLine) {
+  std::vector<std::string> lines;
+  auto result = run_command(shell("echo data; echo one >&2; printf 'two\\rthree' >&2; exit 3"),
+                            [&](std::string_view line) { lines.emplace_back(line); }, {});
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(3, result->status);
+  EXPECT_EQ("data\n", result->output);
+  EXPECT_EQ((std::vector<std::string>{"one", "two", "three"}), lines);
+}
+
+TEST(RunCommand, ReadsOutputThatIsLargerThanAPipe) {
+  auto result = run_command(shell("head -c 3000000 /dev/zero"), {}, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(3000000U, result->output.size());
+}
+
+TEST(RunCommand, SaysWhichProgramCouldNotBeStarted) {
+  auto result = run_command({{"/no/such/program"}, {}, {}}, {}, {});
+  ASSERT_FALSE(result);
+  EXPECT_NE(std::string::npos, result.error().message().find("/no/such/program"));
+}
+
+TEST(RunCommand, EndsTheWholeGroupWhenItIsStopped) {
+  std::stop_source stop;
+  std::string grandchild;
+  auto result = run_command(
+      shell("sleep 1000 & echo $! >&2; wait"),
+      [&](std::string_view line) {
+        grandchild = line;
+        stop.request_stop();
+      },
+      stop.get_token());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(base::Code::cancelled, result.error().code());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (::kill(std::stoi(grandchild), 0) == 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  EXPECT_NE(0, ::kill(std::stoi(grandchild), 0));
+}
+
+TEST(RunCommand, DoesNotWaitForWhatAToolLeavesRunning) {
+  auto result = run_command(shell("sleep 1000 & echo done"), {}, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ("done\n", result->output);
+}
+
+TEST(Environment, SettingReplaces) {
+  std::vector<std::string> environment{"A=1", "AB=2"};
+  set_variable(environment, "A", "3");
+  EXPECT_EQ((std::vector<std::string>{"AB=2", "A=3"}), environment);
+  unset_variable(environment, "AB");
+  EXPECT_EQ((std::vector<std::string>{"A=3"}), environment);
+}
+
+TEST(FindProgram, LooksThroughThePath) {
+  EXPECT_EQ("/bin/sh", find_program("sh", "/no/such:/bin"));
+  EXPECT_EQ("", find_program("sh", "/no/such"));
+  EXPECT_EQ("", find_program("etc", "/"));
+}
+
+}  // namespace
+}  // namespace lathe::sys
