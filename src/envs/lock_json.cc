@@ -1,0 +1,171 @@
+#include "envs/lock_json.h"
+
+#include <boost/json.hpp>
+#include <map>
+
+#include "base/strings.h"
+
+namespace lathe::envs {
+namespace {
+
+namespace json = boost::json;
+using base::Code;
+using base::Result;
+
+const std::map<PackageSource, std::string> kSources{{PackageSource::index, "index"},
+                                                    {PackageSource::built, "built"},
+                                                    {PackageSource::file, "file"},
+                                                    {PackageSource::git, "git"}};
+
+json::object package_to_json(const LockedPackage& package) {
+  json::array files;
+  for (const auto& file : package.files) files.push_back({{"name", file.name}, {"sha256", file.sha256.hex()}});
+  json::object out{{"name", package.name},
+                   {"version", package.version},
+                   {"source", kSources.at(package.source)},
+                   {"files", std::move(files)}};
+  if (package.source == PackageSource::git) out["url"] = package.url, out["commit"] = package.commit;
+  return out;
+}
+
+json::object conda_to_json(const LockedConda& one) {
+  return {{"name", one.name},       {"version", one.version}, {"build", one.build},        {"subdir", one.subdir},
+          {"channel", one.channel}, {"file", one.file},       {"sha256", one.sha256.hex()}};
+}
+
+// Reads members and remembers the first that is missing or of the wrong kind.
+class Reader {
+ public:
+  std::string text(const json::object& object, std::string_view key) {
+    const json::value* found = object.if_contains(key);
+    if (found && found->is_string()) return std::string(found->get_string());
+    wrong(key);
+    return {};
+  }
+  base::Digest digest(const json::object& object, std::string_view key) {
+    auto parsed = base::Digest::parse(text(object, key));
+    if (!parsed) wrong(key);
+    return parsed.value_or(base::Digest{});
+  }
+  const json::object& object(const json::object& parent, std::string_view key) {
+    const json::value* found = parent.if_contains(key);
+    if (found && found->is_object()) return found->get_object();
+    wrong(key);
+    return empty_;
+  }
+  template <class Take>
+  void each(const json::object& parent, std::string_view key, Take take) {
+    const json::value* found = parent.if_contains(key);
+    if (!found || !found->is_array()) return wrong(key);
+    for (const auto& item : found->get_array()) item.is_object() ? take(item.get_object()) : wrong(key);
+  }
+  void wrong(std::string_view key) {
+    if (problem_.empty()) problem_ = key;
+  }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::string problem_;
+  json::object empty_;
+};
+
+PackageSource source_of(Reader& reader, const std::string& word) {
+  for (const auto& [source, name] : kSources)
+    if (name == word) return source;
+  reader.wrong("source");
+  return PackageSource::index;
+}
+
+LockedPackage read_package(Reader& reader, const json::object& object) {
+  LockedPackage out{reader.text(object, "name"),
+                    reader.text(object, "version"),
+                    source_of(reader, reader.text(object, "source")),
+                    {},
+                    {},
+                    {}};
+  reader.each(object, "files", [&](const json::object& file) {
+    out.files.push_back({reader.text(file, "name"), reader.digest(file, "sha256")});
+  });
+  // The names end up in requirement files: nothing but a name may stand there.
+  if (distribution_name(out.name) != out.name || out.version.find_first_of(" \n;#@") != std::string::npos)
+    reader.wrong("name");
+  if (out.source == PackageSource::git) {
+    out.url = reader.text(object, "url"), out.commit = reader.text(object, "commit");
+    if (out.url.find_first_of(" \n#") != std::string::npos || !base::from_hex(out.commit)) reader.wrong("commit");
+  } else if (out.files.empty()) {
+    reader.wrong("files");
+  }
+  for (const auto& file : out.files)
+    if (file.name.find('/') != std::string::npos || file.name.starts_with('.')) reader.wrong("files");
+  return out;
+}
+
+LockedConda read_conda(Reader& reader, const json::object& object) {
+  return {reader.text(object, "name"),    reader.text(object, "version"), reader.text(object, "build"),
+          reader.text(object, "subdir"),  reader.text(object, "channel"), reader.text(object, "file"),
+          reader.digest(object, "sha256")};
+}
+
+void read_rest(Reader& reader, const json::object& object, LockContent& out) {
+  const auto& image = reader.object(object, "image");
+  out.image = {reader.text(image, "reference"), reader.text(image, "digest")};
+  for (const auto& [name, value] : reader.object(object, "variables"))
+    value.is_string() ? (void)out.variables.emplace(name, value.get_string()) : reader.wrong("variables");
+  const auto& sdk = reader.object(object, "sdk");
+  out.sdk_version = reader.text(sdk, "version");
+  out.sdk_sha256 = reader.digest(sdk, "sha256");
+  const auto& era = reader.object(object, "era");
+  out.era = {reader.text(era, "as_of"), reader.text(era, "rule"), reader.text(era, "because")};
+  reader.each(object, "substitutions", [&](const json::object& one) {
+    out.substitutions.push_back(
+        {reader.text(one, "rule"), reader.text(one, "asked"), reader.text(one, "given"), reader.text(one, "why")});
+  });
+}
+
+}  // namespace
+
+json::object lock_to_json(const LockContent& content) {
+  json::array packages, conda, substitutions;
+  for (const auto& package : content.packages) packages.push_back(package_to_json(package));
+  for (const auto& package : content.conda) conda.push_back(conda_to_json(package));
+  for (const auto& one : content.substitutions)
+    substitutions.push_back({{"rule", one.rule}, {"asked", one.asked}, {"given", one.given}, {"why", one.why}});
+  json::object variables;
+  for (const auto& [name, value] : content.variables) variables[name] = value;
+  return {
+      {"format", kLockFormat},
+      {"platform", content.platform},
+      {"python", {{"asked", content.python_asked}, {"given", content.python}, {"interpreter", content.interpreter}}},
+      {"packages", std::move(packages)},
+      {"conda", std::move(conda)},
+      {"image", {{"reference", content.image.reference}, {"digest", content.image.digest}}},
+      {"variables", std::move(variables)},
+      {"sdk", {{"version", content.sdk_version}, {"sha256", content.sdk_sha256.hex()}}},
+      {"era", {{"as_of", content.era.as_of}, {"rule", content.era.rule}, {"because", content.era.because}}},
+      {"substitutions", std::move(substitutions)}};
+}
+
+Result<LockContent> lock_from_json(const json::object& object) {
+  const json::value* format = object.if_contains("format");
+  if (!format || !format->is_int64()) return base::fail(Code::invalid, "this is not the lock of an environment");
+  if (format->get_int64() != kLockFormat)
+    return base::fail(base::Error(Code::unsupported,
+                                  fmt::format("the lock has format {}, known is {}", format->get_int64(), kLockFormat))
+                          .hint("it was written by a newer Lathe: upgrade this one, or lock the environment again"));
+  Reader reader;
+  LockContent out;
+  out.platform = reader.text(object, "platform");
+  const auto& python = reader.object(object, "python");
+  out.python_asked = reader.text(python, "asked");
+  out.python = reader.text(python, "given");
+  out.interpreter = reader.text(python, "interpreter");
+  reader.each(object, "packages", [&](const json::object& one) { out.packages.push_back(read_package(reader, one)); });
+  reader.each(object, "conda", [&](const json::object& one) { out.conda.push_back(read_conda(reader, one)); });
+  read_rest(reader, object, out);
+  if (!reader.problem().empty())
+    return base::fail(base::Error(Code::invalid, fmt::format("the lock's '{}' is missing or wrong", reader.problem()))
+                          .field(reader.problem()));
+  return out;
+}
+
+}  // namespace lathe::envs
