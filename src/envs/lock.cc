@@ -53,6 +53,13 @@ Lock write_lock(LockContent content) {
   return lock;
 }
 
+Lock with_sdk(const Lock& lock, const std::string& version, const base::Digest& sha256) {
+  LockContent content = lock.content;
+  content.sdk_version = version;
+  content.sdk_sha256 = sha256;
+  return write_lock(std::move(content));
+}
+
 base::Result<Lock> parse_lock(std::string_view text) {
   boost::system::error_code problem;
   json::value root = json::parse(text, problem);

@@ -24,13 +24,14 @@ enum class PackageSource {
   built,  // built here from the source package in `files`
   file,   // a wheel out of the run's source folder
   git,    // built here from a commit
+  url,    // one file at a URL that the definition names
 };
 
 struct LockedPackage {
   std::string name, version;
   PackageSource source = PackageSource::index;
   std::vector<LockedFile> files;  // any of them may be installed; empty for git
-  std::string url, commit;        // git only
+  std::string url, commit;        // of git and url
   bool operator==(const LockedPackage&) const = default;
 };
 
@@ -52,6 +53,13 @@ struct Era {
   bool operator==(const Era&) const = default;
 };
 
+// Where a definition itself says that packages come from, on top of the site's own; never with credentials.
+struct Sources {
+  std::string index;
+  std::vector<std::string> extra_indexes, find_links;
+  bool operator==(const Sources&) const = default;
+};
+
 struct Substitution {
   std::string rule, asked, given, why;
   bool operator==(const Substitution&) const = default;
@@ -62,6 +70,7 @@ struct LockContent {
   std::string python_asked, python;     // "3.6.2", "3.6"; empty `python` where the user manages it
   std::vector<LockedPackage> packages;  // by name, our SDK not among them
   std::vector<LockedConda> conda;       // in order of installation
+  Sources sources;
   LockedImage image;
   Variables variables;
   std::string interpreter;  // of a user-managed environment
@@ -80,6 +89,9 @@ struct Lock {
 Lock write_lock(LockContent content);
 // Refuses a text that is not canonical: its digest would not be the name of what it says.
 base::Result<Lock> parse_lock(std::string_view text);
+
+// The same lock with another SDK, e.g. after an upgrade of the server: nothing is resolved again.
+Lock with_sdk(const Lock& lock, const std::string& version, const base::Digest& sha256);
 
 // For people: Python, era and every replacement with its reason; what `lathe env explain` shows.
 std::string explain(const Lock& lock);

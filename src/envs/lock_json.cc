@@ -15,7 +15,8 @@ using base::Result;
 const std::map<PackageSource, std::string> kSources{{PackageSource::index, "index"},
                                                     {PackageSource::built, "built"},
                                                     {PackageSource::file, "file"},
-                                                    {PackageSource::git, "git"}};
+                                                    {PackageSource::git, "git"},
+                                                    {PackageSource::url, "url"}};
 
 json::object package_to_json(const LockedPackage& package) {
   json::array files;
@@ -24,13 +25,21 @@ json::object package_to_json(const LockedPackage& package) {
                    {"version", package.version},
                    {"source", kSources.at(package.source)},
                    {"files", std::move(files)}};
-  if (package.source == PackageSource::git) out["url"] = package.url, out["commit"] = package.commit;
+  if (!package.url.empty()) out["url"] = package.url;
+  if (!package.commit.empty()) out["commit"] = package.commit;
   return out;
 }
 
 json::object conda_to_json(const LockedConda& one) {
   return {{"name", one.name},       {"version", one.version}, {"build", one.build},        {"subdir", one.subdir},
           {"channel", one.channel}, {"file", one.file},       {"sha256", one.sha256.hex()}};
+}
+
+json::object sources_to_json(const Sources& sources) {
+  auto list = [](const std::vector<std::string>& items) { return json::array(items.begin(), items.end()); };
+  return {{"index", sources.index},
+          {"extra_indexes", list(sources.extra_indexes)},
+          {"find_links", list(sources.find_links)}};
 }
 
 // Reads members and remembers the first that is missing or of the wrong kind.
@@ -58,6 +67,14 @@ class Reader {
     const json::value* found = parent.if_contains(key);
     if (!found || !found->is_array()) return wrong(key);
     for (const auto& item : found->get_array()) item.is_object() ? take(item.get_object()) : wrong(key);
+  }
+  std::vector<std::string> texts(const json::object& parent, std::string_view key) {
+    std::vector<std::string> out;
+    const json::value* found = parent.if_contains(key);
+    if (!found || !found->is_array()) return wrong(key), out;
+    for (const auto& item : found->get_array())
+      item.is_string() ? (void)out.emplace_back(item.get_string()) : wrong(key);
+    return out;
   }
   void wrong(std::string_view key) {
     if (problem_.empty()) problem_ = key;
@@ -89,12 +106,14 @@ LockedPackage read_package(Reader& reader, const json::object& object) {
   // The names end up in requirement files: nothing but a name may stand there.
   if (distribution_name(out.name) != out.name || out.version.find_first_of(" \n;#@") != std::string::npos)
     reader.wrong("name");
-  if (out.source == PackageSource::git) {
-    out.url = reader.text(object, "url"), out.commit = reader.text(object, "commit");
-    if (out.url.find_first_of(" \n#") != std::string::npos || !base::from_hex(out.commit)) reader.wrong("commit");
-  } else if (out.files.empty()) {
-    reader.wrong("files");
+  const bool git = out.source == PackageSource::git;
+  if (git || out.source == PackageSource::url) {
+    out.url = reader.text(object, "url");
+    if (out.url.find_first_of(" \n#") != std::string::npos) reader.wrong("url");
   }
+  if (git) out.commit = reader.text(object, "commit");
+  if (git && !base::from_hex(out.commit)) reader.wrong("commit");
+  if (!git && out.files.empty()) reader.wrong("files");
   for (const auto& file : out.files)
     if (file.name.find('/') != std::string::npos || file.name.starts_with('.')) reader.wrong("files");
   return out;
@@ -107,6 +126,9 @@ LockedConda read_conda(Reader& reader, const json::object& object) {
 }
 
 void read_rest(Reader& reader, const json::object& object, LockContent& out) {
+  const auto& sources = reader.object(object, "sources");
+  out.sources = {reader.text(sources, "index"), reader.texts(sources, "extra_indexes"),
+                 reader.texts(sources, "find_links")};
   const auto& image = reader.object(object, "image");
   out.image = {reader.text(image, "reference"), reader.text(image, "digest")};
   for (const auto& [name, value] : reader.object(object, "variables"))
@@ -138,6 +160,7 @@ json::object lock_to_json(const LockContent& content) {
       {"python", {{"asked", content.python_asked}, {"given", content.python}, {"interpreter", content.interpreter}}},
       {"packages", std::move(packages)},
       {"conda", std::move(conda)},
+      {"sources", sources_to_json(content.sources)},
       {"image", {{"reference", content.image.reference}, {"digest", content.image.digest}}},
       {"variables", std::move(variables)},
       {"sdk", {{"version", content.sdk_version}, {"sha256", content.sdk_sha256.hex()}}},

@@ -20,6 +20,7 @@ LockContent example() {
       {"horovod", "0.19.5", PackageSource::built, {{"horovod-0.19.5.tar.gz", base::sha256("h")}}, {}, {}},
       {"thing", "1.0", PackageSource::git, {}, "https://example.org/thing.git", "00112233"}};
   content.conda = {{"zlib", "1.2", "h0", "linux-64", "conda-forge", "zlib-1.2-h0.conda", base::sha256("z")}};
+  content.sources = {"", {"https://example.org/simple"}, {}};
   content.variables = {{"EXAMPLE_ENV_VAR", "EXAMPLE_VALUE"}};
   content.sdk_version = "0.1.0";
   content.era = {"2020-07-24T16:47:31Z", "pins", "horovod 0.19.5 is of 2020-06-24"};
@@ -34,6 +35,7 @@ TEST(Lock, IsReadBackAsItWasWritten) {
   EXPECT_EQ(written.digest, read->digest);
   EXPECT_EQ(written.content.packages, read->content.packages);
   EXPECT_EQ(written.content.conda, read->content.conda);
+  EXPECT_EQ(written.content.sources, read->content.sources);
   EXPECT_EQ(written.content.era, read->content.era);
   EXPECT_EQ(written.content.substitutions, read->content.substitutions);
   EXPECT_EQ("horovod", read->content.packages[0].name) << "packages lie by name";
@@ -44,6 +46,13 @@ TEST(Lock, HasTheSameDigestWhateverTheOrderOfItsPackages) {
   std::swap(other.packages[0], other.packages[2]);
   std::swap(other.packages[2].files[0], other.packages[2].files[1]);
   EXPECT_EQ(write_lock(example()).digest, write_lock(other).digest);
+}
+
+TEST(Lock, CanGetAnotherSdkWithoutBeingMadeAgain) {
+  Lock before = write_lock(example()), after = with_sdk(before, "0.2.0", base::sha256("new"));
+  EXPECT_NE(before.digest, after.digest);
+  EXPECT_EQ(before.content.packages, after.content.packages);
+  EXPECT_EQ("0.2.0", parse_lock(after.text)->content.sdk_version);
 }
 
 TEST(Lock, ThatWasTouchedIsRefused) {

@@ -19,9 +19,9 @@ bool is_exact(std::string_view asked) {
 }
 
 // Finds an interpreter here or by `uv python install`; once the download host could not be reached it is left alone.
-class Sources {
+class PythonSources {
  public:
-  Sources(const Settings& settings, const Uv& uv, const LogSink& log, std::stop_token stop)
+  PythonSources(const Settings& settings, const Uv& uv, const LogSink& log, std::stop_token stop)
       : settings_(settings),
         uv_(uv),
         log_(log),
@@ -85,7 +85,7 @@ base::Result<PythonChoice> choose_python(const Settings& settings, const Substit
                                          std::string_view asked, const LogSink& log, std::stop_token stop) {
   if (!is_exact(asked)) return choose_from_range(settings, asked, stop);
   const std::string minor = minor_of(asked);
-  Sources sources(settings, uv, log, stop);
+  PythonSources sources(settings, uv, log, stop);
   LATHE_TRY(auto exact, sources.get(minor));
   if (exact) return PythonChoice{*exact, minor, {}};
   if (settings.strict)
@@ -103,7 +103,7 @@ base::Result<PythonChoice> choose_python(const Settings& settings, const Substit
 
 base::Result<Interpreter> get_python(const Settings& settings, const Uv& uv, std::string_view minor, const LogSink& log,
                                      std::stop_token stop) {
-  Sources sources(settings, uv, log, stop);
+  PythonSources sources(settings, uv, log, stop);
   LATHE_TRY(auto found, sources.get(std::string(minor)));
   if (found) return *found;
   return base::fail(no_python(settings, minor,
