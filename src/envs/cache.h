@@ -62,6 +62,12 @@ class Cache {
   const std::filesystem::path& folder() const { return settings_.cache; }
 
  private:
+  base::Result<Realised> build(const Lock& lock, const LogSink& log, std::stop_token stop);
+  base::Result<bool> check(const base::Digest& lock, const LogSink& log, std::stop_token stop) const;
+  bool was_checked_since_boot(const base::Digest& lock) const;
+  // False when somebody uses it.
+  base::Result<bool> remove(const base::Digest& lock);
+
   Settings settings_;
 };
 

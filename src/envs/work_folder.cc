@@ -23,6 +23,14 @@ base::Result<WorkFolder> WorkFolder::make(const fs::path& cache, std::string_vie
   return WorkFolder(pattern);
 }
 
+base::Result<WorkFolder> WorkFolder::make_only(const fs::path& cache, std::string_view purpose) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(cache / "tmp", ignored))
+    if (entry.path().filename().string().starts_with(fmt::format("{}-", purpose)))
+      fs::remove_all(entry.path(), ignored);
+  return make(cache, purpose);
+}
+
 WorkFolder::~WorkFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);

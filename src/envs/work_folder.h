@@ -11,6 +11,8 @@ namespace lathe::envs {
 
 class WorkFolder {
  public:
+  // Under a lock of the caller's own there is one at a time for a purpose: what a killed one left is removed first.
+  static base::Result<WorkFolder> make_only(const std::filesystem::path& cache, std::string_view purpose);
   static base::Result<WorkFolder> make(const std::filesystem::path& cache, std::string_view purpose);
   WorkFolder(WorkFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   WorkFolder& operator=(WorkFolder&&) = delete;

@@ -1,0 +1,75 @@
+#include "envs/environment_build.h"
+
+#include "envs/install.h"
+#include "envs/python_finder.h"
+#include "envs/source_build.h"
+
+namespace lathe::envs {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Result;
+
+class Builder {
+ public:
+  Builder(const Settings& settings, const LockContent& lock, const fs::path& prefix, const LogSink& log,
+          std::stop_token stop)
+      : settings_(settings), lock_(lock), prefix_(prefix), log_(log), stop_(std::move(stop)) {}
+
+  Result<Inventory> run() {
+    LATHE_TRY(auto uv, Uv::find(settings_, log_, stop_));
+    LATHE_TRY(auto python, get_python(settings_, uv, lock_.python, log_, stop_));
+    LATHE_TRY_VOID(make_venv(uv, python.path, prefix_, stop_));
+    LATHE_TRY(auto wheels, built_wheels(uv, python.path));
+    LATHE_TRY(auto plan, plan_install(settings_, lock_, wheels));
+    LATHE_TRY_VOID(install(settings_, uv, lock_, plan, prefix_, log_, stop_));
+    LATHE_TRY(auto inventory, take_inventory(prefix_));
+    auto damaged = damaged_packages(prefix_, inventory);
+    if (damaged.empty()) return inventory;
+    LATHE_TRY_VOID(forget_packages(settings_, damaged, log_, stop_));
+    return base::fail(Code::corrupt, "the package cache held damaged files of {}", damaged.front());
+  }
+
+ private:
+  Result<std::map<std::string, fs::path>> built_wheels(const Uv& uv, const fs::path& python) {
+    std::map<std::string, fs::path> out;
+    for (const auto& package : lock_.packages) {
+      auto rule = build_rule(lock_, package.name);
+      if (!rule) continue;
+      LATHE_TRY(auto wheel, build_wheel(settings_, uv, lock_, package, *rule, python, log_, stop_));
+      out[package.name] = wheel;
+    }
+    return out;
+  }
+
+  const Settings& settings_;
+  const LockContent& lock_;
+  const fs::path& prefix_;
+  const LogSink& log_;
+  std::stop_token stop_;
+};
+
+}  // namespace
+
+Result<Inventory> build_environment(const Settings& settings, const LockContent& lock, const fs::path& prefix,
+                                    const LogSink& log, std::stop_token stop) {
+  auto built = Builder(settings, lock, prefix, log, stop).run();
+  if (built || built.error().code() != Code::corrupt) return built;
+  // What was damaged in uv's cache is gone from there now: once more, with new files.
+  log(built.error().message() + "; fetching again");
+  std::error_code ignored;
+  fs::remove_all(prefix, ignored);
+  return Builder(settings, lock, prefix, log, stop).run();
+}
+
+Result<void> forget_packages(const Settings& settings, const std::vector<std::string>& names, const LogSink& log,
+                             std::stop_token stop) {
+  LATHE_TRY(auto uv, Uv::find(settings, log, stop));
+  std::vector<std::string> arguments{"cache", "clean", "--quiet", "--force"};
+  arguments.insert(arguments.end(), names.begin(), names.end());
+  LATHE_TRY(auto answer, uv.run(arguments, {}, stop));
+  return {};
+}
+
+}  // namespace lathe::envs

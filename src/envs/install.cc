@@ -1,0 +1,150 @@
+#include "envs/install.h"
+
+#include "base/strings.h"
+#include "envs/kept_files.h"
+#include "envs/resolver.h"
+#include "envs/work_folder.h"
+
+namespace lathe::envs {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Code;
+using base::Error;
+using base::Result;
+
+std::string with_hash(std::string requirement, const base::Digest& sha256) {
+  return requirement + " --hash=sha256:" + sha256.hex();
+}
+
+Result<std::string> local_line(const std::string& name, const fs::path& path, const base::Digest& sha256) {
+  return with_hash(fmt::format("{} @ file://{}", name, path.string()), sha256);
+}
+
+Result<void> add_line(const Settings& settings, const LockedPackage& package, InstallPlan& plan) {
+  if (package.source == PackageSource::git) {
+    plan.unhashed.push_back(fmt::format("{} @ git+{}@{}", package.name, package.url, package.commit));
+    plan.builds = true;
+  } else if (package.source == PackageSource::url) {
+    plan.hashed.push_back(with_hash(fmt::format("{} @ {}", package.name, package.url), package.files[0].sha256));
+  } else if (package.source == PackageSource::file) {
+    LATHE_TRY(auto path, get_file(settings, package.files[0]));
+    LATHE_TRY(auto line, local_line(package.name, path, package.files[0].sha256));
+    plan.hashed.push_back(std::move(line));
+  } else {
+    std::string line = fmt::format("{}=={}", package.name, package.version);
+    for (const auto& file : package.files) line = with_hash(std::move(line), file.sha256);
+    plan.hashed.push_back(std::move(line));
+    plan.builds = plan.builds || package.source == PackageSource::built;
+  }
+  return {};
+}
+
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const auto& line : lines) out += line + "\n";
+  return out;
+}
+
+Error failure(const Uv::Answer& answer) {
+  const std::string reason = reason_of(answer.complaint);
+  if (answer.complaint.find("No space left") != std::string::npos)
+    return Error(Code::no_space, "the disk of the environment cache is full")
+        .hint("free space, or remove unused environments: lathe env gc");
+  if (is_network_complaint(answer.complaint))
+    return Error(Code::unavailable,
+                 fmt::format("the package index cannot be reached, and the cache does not hold everything: {}", reason))
+        .hint(
+            "check the network; a mirror or a folder of wheels is named in config.yaml as environments: {index: URL} "
+            "or "
+            "{wheelhouse: FOLDER}");
+  if (answer.complaint.find("Hash mismatch") != std::string::npos)
+    return Error(Code::corrupt, fmt::format("a package is not the one that was locked: {}", reason))
+        .hint("the index gives other bytes under the same name; lock the environment again if that is meant");
+  return Error(Code::upstream, fmt::format("the packages could not be installed: {}", reason));
+}
+
+// The cache first: then a warm one needs no network at all, and a registry that is down does not matter.
+Result<void> install_lines(const Settings& settings, const Uv& uv, std::vector<std::string> arguments,
+                           const LogSink& log, std::stop_token stop) {
+  auto offline = arguments;
+  offline.emplace_back("--offline");
+  LATHE_TRY(auto cached, uv.run(offline, {}, stop));
+  if (cached.ok()) {
+    log("installed from the cache");
+    return {};
+  }
+  if (settings.offline)
+    return base::fail(
+        Error(Code::unavailable, fmt::format("the site is offline, and the cache does not hold everything: {}",
+                                             reason_of(cached.complaint)))
+            .hint("put the missing packages into the wheelhouse folder"));
+  LATHE_TRY(auto answer, uv.run(std::move(arguments), log, stop));
+  if (!answer.ok()) return base::fail(failure(answer));
+  return {};
+}
+
+}  // namespace
+
+PipOptions options_of(const LockContent& lock) {
+  PipOptions options;
+  options.index = lock.sources.index;
+  options.extra_indexes = lock.sources.extra_indexes;
+  options.find_links = lock.sources.find_links;
+  return options;
+}
+
+Result<InstallPlan> plan_install(const Settings& settings, const LockContent& lock,
+                                 const std::map<std::string, fs::path>& wheels, const std::set<std::string>& only) {
+  InstallPlan plan;
+  for (const auto& package : lock.packages) {
+    if (!only.empty() && !only.contains(package.name)) continue;
+    auto wheel = wheels.find(package.name);
+    if (wheel == wheels.end()) {
+      LATHE_TRY_VOID(add_line(settings, package, plan));
+      continue;
+    }
+    LATHE_TRY(auto digest, digest_of_file(wheel->second));
+    LATHE_TRY(auto line, local_line(package.name, wheel->second, digest));
+    plan.hashed.push_back(std::move(line));
+  }
+  if (only.empty() && !lock.sdk_version.empty()) {
+    LATHE_TRY(auto sdk,
+              get_file(settings, {fmt::format("lathe_sdk-{}-py3-none-any.whl", lock.sdk_version), lock.sdk_sha256}));
+    LATHE_TRY(auto line, local_line("lathe-sdk", sdk, lock.sdk_sha256));
+    plan.hashed.push_back(std::move(line));
+  }
+  return plan;
+}
+
+Result<void> make_venv(const Uv& uv, const fs::path& python, const fs::path& prefix, std::stop_token stop) {
+  LATHE_TRY(auto answer, uv.run({"venv", "--quiet", "--relocatable", "--no-project", "--no-python-downloads",
+                                 "--python", python.string(), prefix.string()},
+                                {}, stop));
+  if (!answer.ok()) return base::fail(failure(answer));
+  return {};
+}
+
+Result<void> install(const Settings& settings, const Uv& uv, const LockContent& lock, const InstallPlan& plan,
+                     const fs::path& prefix, const LogSink& log, std::stop_token stop) {
+  LATHE_TRY(auto work, WorkFolder::make(settings.cache, "install"));
+  const PipOptions options = options_of(lock);
+  const Uv with_indexes = uv.with(options);
+  const std::string python = (prefix / "bin" / "python").string();
+  auto run = [&](const std::vector<std::string>& lines, bool hashes) -> Result<void> {
+    if (lines.empty()) return {};
+    const fs::path file = work.path() / (hashes ? "hashed.txt" : "unhashed.txt");
+    LATHE_TRY_VOID(write_text(file, text_of(lines)));
+    std::vector<std::string> arguments{"pip",         "install",  "--python",      python,       "--no-deps",
+                                       "--link-mode", "hardlink", "--requirement", file.string()};
+    if (hashes) arguments.emplace_back("--require-hashes");
+    for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
+    // What a source package needs for its build is of the same age as itself.
+    if (plan.builds && !lock.era.as_of.empty()) arguments.insert(arguments.end(), {"--exclude-newer", lock.era.as_of});
+    return install_lines(settings, with_indexes, std::move(arguments), log, stop);
+  };
+  LATHE_TRY_VOID(run(plan.hashed, true));
+  return run(plan.unhashed, false);
+}
+
+}  // namespace lathe::envs

@@ -1,0 +1,37 @@
+// Installing locked packages into a virtual environment with uv: by hash, without dependencies, linked from uv's cache.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "envs/lock.h"
+#include "envs/settings.h"
+#include "envs/uv.h"
+
+namespace lathe::envs {
+
+// Lines of a requirements file with hashes; local paths in place of names for those in `wheels`.
+struct InstallPlan {
+  std::vector<std::string> hashed, unhashed;  // git has no hash but its commit
+  bool builds = false;                        // some are source packages
+};
+base::Result<InstallPlan> plan_install(const Settings& settings, const LockContent& lock,
+                                       const std::map<std::string, std::filesystem::path>& wheels,
+                                       const std::set<std::string>& only = {});
+
+// Everything of the plan, from uv's cache when it holds all, else with the network.
+base::Result<void> install(const Settings& settings, const Uv& uv, const LockContent& lock, const InstallPlan& plan,
+                           const std::filesystem::path& prefix, const LogSink& log, std::stop_token stop);
+
+// A virtual environment that may be moved.
+base::Result<void> make_venv(const Uv& uv, const std::filesystem::path& python, const std::filesystem::path& prefix,
+                             std::stop_token stop);
+
+// Indexes and links that the lock names.
+PipOptions options_of(const LockContent& lock);
+
+}  // namespace lathe::envs
