@@ -102,7 +102,7 @@ Result<Realised> Cache::build(const Lock& lock, const LogSink& log, std::stop_to
   LATHE_TRY_VOID(remove_prefix(settings_.cache, prefix));
   LATHE_TRY(auto work, WorkFolder::make_only(settings_.cache, "realise-" + lock.digest.hex()));
   const fs::path staging = work.path() / "environment";
-  LATHE_TRY(auto inventory, build_environment(settings_, lock.content, staging, log, stop));
+  LATHE_TRY(auto inventory, build_environment(settings_, lock.content, staging, prefix, log, stop));
   LATHE_TRY_VOID(write_text(staging / kInventoryName, write_inventory(inventory)));
   Marker marker{lock.digest, lock.content.variables, inventory.files.size(), inventory.bytes()};
   LATHE_TRY_VOID(write_marker(staging, marker));

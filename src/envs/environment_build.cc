@@ -1,5 +1,6 @@
 #include "envs/environment_build.h"
 
+#include "envs/conda.h"
 #include "envs/install.h"
 #include "envs/python_finder.h"
 #include "envs/source_build.h"
@@ -13,15 +14,15 @@ using base::Result;
 
 class Builder {
  public:
-  Builder(const Settings& settings, const LockContent& lock, const fs::path& prefix, const LogSink& log,
-          std::stop_token stop)
-      : settings_(settings), lock_(lock), prefix_(prefix), log_(log), stop_(std::move(stop)) {}
+  Builder(const Settings& settings, const LockContent& lock, const fs::path& prefix, const fs::path& final_prefix,
+          const LogSink& log, std::stop_token stop)
+      : settings_(settings), lock_(lock), prefix_(prefix), final_(final_prefix), log_(log), stop_(std::move(stop)) {}
 
   Result<Inventory> run() {
     LATHE_TRY(auto uv, Uv::find(settings_, log_, stop_));
-    LATHE_TRY(auto python, get_python(settings_, uv, lock_.python, log_, stop_));
-    LATHE_TRY_VOID(make_venv(uv, python.path, prefix_, stop_));
-    LATHE_TRY(auto wheels, built_wheels(uv, python.path));
+    if (!lock_.conda.empty()) LATHE_TRY_VOID(install_conda(settings_, uv, lock_.conda, prefix_, final_, log_, stop_));
+    LATHE_TRY(auto python, base_python(uv));
+    LATHE_TRY(auto wheels, built_wheels(uv, python));
     LATHE_TRY(auto plan, plan_install(settings_, lock_, wheels));
     LATHE_TRY_VOID(install(settings_, uv, lock_, plan, prefix_, log_, stop_));
     LATHE_TRY(auto inventory, take_inventory(prefix_));
@@ -32,6 +33,14 @@ class Builder {
   }
 
  private:
+  // Conda's own where the packages brought one; else a virtual environment, in the same folder as theirs.
+  Result<fs::path> base_python(const Uv& uv) {
+    if (!conda_python(lock_.conda).empty()) return prefix_ / "bin" / "python";
+    LATHE_TRY(auto python, get_python(settings_, uv, lock_.python, log_, stop_));
+    LATHE_TRY_VOID(make_venv(uv, python.path, prefix_, stop_));
+    return python.path;
+  }
+
   Result<std::map<std::string, fs::path>> built_wheels(const Uv& uv, const fs::path& python) {
     std::map<std::string, fs::path> out;
     for (const auto& package : lock_.packages) {
@@ -45,7 +54,7 @@ class Builder {
 
   const Settings& settings_;
   const LockContent& lock_;
-  const fs::path& prefix_;
+  const fs::path &prefix_, &final_;
   const LogSink& log_;
   std::stop_token stop_;
 };
@@ -53,14 +62,14 @@ class Builder {
 }  // namespace
 
 Result<Inventory> build_environment(const Settings& settings, const LockContent& lock, const fs::path& prefix,
-                                    const LogSink& log, std::stop_token stop) {
-  auto built = Builder(settings, lock, prefix, log, stop).run();
+                                    const fs::path& final_prefix, const LogSink& log, std::stop_token stop) {
+  auto built = Builder(settings, lock, prefix, final_prefix, log, stop).run();
   if (built || built.error().code() != Code::corrupt) return built;
   // What was damaged in uv's cache is gone from there now: once more, with new files.
   log(built.error().message() + "; fetching again");
   std::error_code ignored;
   fs::remove_all(prefix, ignored);
-  return Builder(settings, lock, prefix, log, stop).run();
+  return Builder(settings, lock, prefix, final_prefix, log, stop).run();
 }
 
 Result<void> forget_packages(const Settings& settings, const std::vector<std::string>& names, const LogSink& log,

@@ -11,8 +11,10 @@
 
 namespace lathe::envs {
 
+// `final_prefix`: where it will be moved to.
 base::Result<Inventory> build_environment(const Settings& settings, const LockContent& lock,
-                                          const std::filesystem::path& prefix, const LogSink& log,
+                                          const std::filesystem::path& prefix,
+                                          const std::filesystem::path& final_prefix, const LogSink& log,
                                           std::stop_token stop);
 
 // Takes packages out of uv's cache, so that they are fetched again.

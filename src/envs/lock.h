@@ -36,8 +36,11 @@ struct LockedPackage {
 };
 
 struct LockedConda {
-  std::string name, version, build, subdir, channel, file;
+  std::string name, version, build, subdir, channel, file;  // channel: URL, or "local" for a folder of the site
   base::Digest sha256;
+  std::string noarch;  // "python", "generic" or empty
+  std::int64_t build_number = 0;
+  std::vector<std::string> depends;
   bool operator==(const LockedConda&) const = default;
 };
 

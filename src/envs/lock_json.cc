@@ -30,11 +30,6 @@ json::object package_to_json(const LockedPackage& package) {
   return out;
 }
 
-json::object conda_to_json(const LockedConda& one) {
-  return {{"name", one.name},       {"version", one.version}, {"build", one.build},        {"subdir", one.subdir},
-          {"channel", one.channel}, {"file", one.file},       {"sha256", one.sha256.hex()}};
-}
-
 json::object sources_to_json(const Sources& sources) {
   auto list = [](const std::vector<std::string>& items) { return json::array(items.begin(), items.end()); };
   return {{"index", sources.index},
@@ -120,9 +115,14 @@ LockedPackage read_package(Reader& reader, const json::object& object) {
 }
 
 LockedConda read_conda(Reader& reader, const json::object& object) {
-  return {reader.text(object, "name"),    reader.text(object, "version"), reader.text(object, "build"),
-          reader.text(object, "subdir"),  reader.text(object, "channel"), reader.text(object, "file"),
-          reader.digest(object, "sha256")};
+  LockedConda out{reader.text(object, "name"),     reader.text(object, "version"), reader.text(object, "build"),
+                  reader.text(object, "subdir"),   reader.text(object, "channel"), reader.text(object, "file"),
+                  reader.digest(object, "sha256"), reader.text(object, "noarch"),  0,
+                  reader.texts(object, "depends")};
+  const json::value* number = object.if_contains("build_number");
+  number && number->is_int64() ? (void)(out.build_number = number->get_int64()) : reader.wrong("build_number");
+  if (out.file.find('/') != std::string::npos || out.subdir.find('/') != std::string::npos) reader.wrong("file");
+  return out;
 }
 
 void read_rest(Reader& reader, const json::object& object, LockContent& out) {
@@ -145,6 +145,29 @@ void read_rest(Reader& reader, const json::object& object, LockContent& out) {
 }
 
 }  // namespace
+
+json::object conda_to_json(const LockedConda& one) {
+  return {{"name", one.name},
+          {"version", one.version},
+          {"build", one.build},
+          {"build_number", one.build_number},
+          {"subdir", one.subdir},
+          {"noarch", one.noarch},
+          {"depends", json::array(one.depends.begin(), one.depends.end())},
+          {"channel", one.channel},
+          {"file", one.file},
+          {"sha256", one.sha256.hex()}};
+}
+
+Result<std::vector<LockedConda>> conda_from_json(const json::array& list) {
+  Reader reader;
+  std::vector<LockedConda> out;
+  for (const auto& item : list)
+    item.is_object() ? out.push_back(read_conda(reader, item.get_object())) : reader.wrong("conda");
+  if (!reader.problem().empty())
+    return base::fail(Code::corrupt, "a conda package's '{}' is missing or wrong", reader.problem());
+  return out;
+}
 
 json::object lock_to_json(const LockContent& content) {
   json::array packages, conda, substitutions;

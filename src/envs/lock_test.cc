@@ -19,7 +19,8 @@ LockContent example() {
        {}},
       {"horovod", "0.19.5", PackageSource::built, {{"horovod-0.19.5.tar.gz", base::sha256("h")}}, {}, {}},
       {"thing", "1.0", PackageSource::git, {}, "https://example.org/thing.git", "00112233"}};
-  content.conda = {{"zlib", "1.2", "h0", "linux-64", "conda-forge", "zlib-1.2-h0.conda", base::sha256("z")}};
+  content.conda = {
+      {"zlib", "1.2", "h0", "linux-64", "conda-forge", "zlib-1.2-h0.conda", base::sha256("z"), "", 3, {"libgcc >=7"}}};
   content.sources = {"", {"https://example.org/simple"}, {}};
   content.variables = {{"EXAMPLE_ENV_VAR", "EXAMPLE_VALUE"}};
   content.sdk_version = "0.1.0";

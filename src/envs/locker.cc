@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "envs/conda.h"
 #include "envs/kept_files.h"
 #include "envs/replacement.h"
 #include "envs/requirements.h"
@@ -111,6 +112,10 @@ class Locker {
     content_.sources.extra_indexes = wanted.options.extra_indexes;
     for (const auto& link : wanted.options.find_links)
       if (link.find("://") != std::string::npos) content_.sources.find_links.push_back(link);
+    if (!wanted.conda.empty()) {
+      LATHE_TRY(content_.conda,
+                solve_conda(settings_, *uv_, spec_, wanted.conda, python_.interpreter.minor, log_, stop_));
+    }
     Resolver resolver(settings_, uv_->with(wanted.options), wanted.options, python_.interpreter.path, log_, stop_);
     PinLookup lookup(resolver);
     LATHE_TRY(auto replaced, replace_packages(settings_, table_, python_, wanted.list, lookup));

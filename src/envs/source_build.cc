@@ -80,10 +80,9 @@ Result<fs::path> build(const Settings& settings, const Uv& uv, const LockContent
                                      "--verbose"};
   const PipOptions options = options_of(lock);
   for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
-  auto quiet = [&](std::string_view line) {
-    if (!line.starts_with("DEBUG uv") && !line.starts_with("TRACE")) log(line);
-  };
-  LATHE_TRY(auto answer, uv.with(options).run(arguments, quiet, stop, build_variables(rule, venv)));
+  // What the compiler says comes as uv's own remarks do.
+  auto plain = [&](std::string_view line) { log(line.starts_with("DEBUG ") ? line.substr(6) : line); };
+  LATHE_TRY(auto answer, uv.with(options).run(arguments, plain, stop, build_variables(rule, venv)));
   if (!answer.ok())
     return base::fail(Error(Code::upstream, fmt::format("{} {} could not be built: {}", package.name, package.version,
                                                         reason_of(answer.complaint)))
