@@ -68,7 +68,7 @@ Error failure(const Uv::Answer& answer) {
 Result<void> install_lines(const Settings& settings, const Uv& uv, std::vector<std::string> arguments,
                            const LogSink& log, std::stop_token stop) {
   auto offline = arguments;
-  offline.emplace_back("--offline");
+  if (!settings.offline) offline.emplace_back("--offline");  // else it is there already
   LATHE_TRY(auto cached, uv.run(offline, {}, stop));
   if (cached.ok()) {
     log("installed from the cache");
@@ -119,7 +119,7 @@ Result<InstallPlan> plan_install(const Settings& settings, const LockContent& lo
 
 Result<void> make_venv(const Uv& uv, const fs::path& python, const fs::path& prefix, std::stop_token stop) {
   LATHE_TRY(auto answer, uv.run({"venv", "--quiet", "--relocatable", "--no-project", "--no-python-downloads",
-                                 "--python", python.string(), prefix.string()},
+                                 "--allow-existing", "--python", python.string(), prefix.string()},
                                 {}, stop));
   if (!answer.ok()) return base::fail(failure(answer));
   return {};

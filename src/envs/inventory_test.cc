@@ -18,7 +18,7 @@ class Environment : public testing::Test {
     file(kSite + "six.py", "12345");
     file(kSite + "a,b/x.txt", "123");
     file(kSite + "six-1.12.0.dist-info/RECORD",
-         "six.py,sha256=xx,5\r\n\"a,b/x.txt\",sha256=yy,3\n../../../bin/tool,,99\nsix-1.12.0.dist-info/RECORD,,\n");
+         "six.py,sha256=xx,5\r\n\"a,b/x.txt\",sha256=yy,3\n../../../bin/tool,,99\nsix-1.12.0.dist-info/RECORD,,18\n");
     file(kSite + "__pycache__/six.pyc", "code");
     file("lathe-environment.json", "{}");
     fs::create_symlink("tool", temp_.path() / "bin/python");

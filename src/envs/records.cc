@@ -62,8 +62,10 @@ void add_once(std::vector<std::string>& list, const std::string& name) {
 std::vector<std::string> damaged_packages(const fs::path& prefix, const Inventory& found) {
   std::vector<std::string> out;
   each_record(prefix, found, [&](const std::string& name, const Record& record) {
-    // Scripts are written anew for each environment, so that their size is not the recorded one.
-    if (!record.size || record.path.starts_with("bin/") || record.path.find("__pycache__") != std::string::npos) return;
+    // Scripts and the RECORD itself are written anew for each environment, so that their size is not the recorded one.
+    if (!record.size || record.path.starts_with("bin/") || record.path.ends_with(".dist-info/RECORD") ||
+        record.path.find("__pycache__") != std::string::npos)
+      return;
     auto file = found.files.find(record.path);
     if (file == found.files.end() || file->second != *record.size) add_once(out, name);
   });
