@@ -3,7 +3,7 @@
 #
 # usage: ./test.sh [--all]
 #   --all   adds the long campaigns: clang-tidy over every file, asan and tsan builds of the unit and simulation tests,
-#           fuzzing, and large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_FUZZ_SECONDS and
+#           fuzzing, real TensorFlow environments, and large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_ENV_KILLS, LATHE_ENVIRONMENTS, LATHE_FUZZ_SECONDS and
 #           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
 #           done is not repeated until its file there is removed.
 set -euo pipefail
@@ -116,6 +116,7 @@ fetch_mnist
 phase "end-to-end tests"
 if [ -n "$ALL" ]; then
   export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000} LATHE_CUTS=${LATHE_CUTS:-500}
+  export LATHE_ENV_KILLS=${LATHE_ENV_KILLS:-300} LATHE_ENVIRONMENTS=${LATHE_ENVIRONMENTS:-all}
   export LATHE_KILL_POINTS=${LATHE_KILL_POINTS:-all} LATHE_PROGRESS=${LATHE_PROGRESS:-$ROOT/build/campaigns}
 fi
 end_to_end
