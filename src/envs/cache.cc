@@ -9,6 +9,7 @@
 #include "envs/inventory.h"
 #include "envs/marker.h"
 #include "envs/work_folder.h"
+#include "sys/command.h"
 #include "sys/file_system.h"
 #include "sys/small_file.h"
 
@@ -29,6 +30,16 @@ std::string this_boot() {
 
 Realised realised(const fs::path& prefix, const Marker& marker) {
   return {(prefix / "bin" / "python").string(), marker.variables, prefix.string()};
+}
+
+// "python", as the SDK writes when nothing is said, means the one that a shell would find.
+std::string on_path(const std::string& interpreter) {
+  if (interpreter.find('/') != std::string::npos) return interpreter;
+  const char* path = std::getenv("PATH");
+  for (const std::string& name : {interpreter, std::string(interpreter == "python" ? "python3" : "")})
+    if (std::string found = name.empty() ? "" : sys::find_program(name, path ? path : "/usr/bin:/bin"); !found.empty())
+      return found;
+  return interpreter;
 }
 
 // Out of the way at once, by its name; then removed. A run that has it mounted keeps what it sees.
@@ -83,7 +94,7 @@ Result<bool> Cache::check(const base::Digest& lock, const LogSink& log, std::sto
 
 Result<Realised> Cache::ensure(const Lock& lock, const LogSink& log, std::stop_token stop, Check wanted) {
   if (!lock.content.interpreter.empty() && lock.content.python.empty())
-    return UserManaged().realise({lock.content.interpreter, lock.content.variables});
+    return UserManaged().realise({on_path(lock.content.interpreter), lock.content.variables});
   const bool thorough = wanted == Check::files;
   if (auto found = find(lock.digest); found && !thorough && was_checked_since_boot(lock.digest)) return *found;
   LATHE_TRY(auto held, wait_for_lock(

@@ -34,7 +34,8 @@ struct CollectPolicy {
 
 struct Collected {
   std::vector<CacheEntry> removed;
-  std::uint64_t bytes = 0, kept_bytes = 0;
+  std::uint64_t bytes = 0, kept_bytes = 0;  // of environments; packages that several of them share count in each
+  std::uint64_t package_bytes = 0;          // of packages and byte code that no environment uses any more
 };
 
 enum class Check { marker, files };
@@ -67,6 +68,7 @@ class Cache {
   bool was_checked_since_boot(const base::Digest& lock) const;
   // False when somebody uses it.
   base::Result<bool> remove(const base::Digest& lock);
+  base::Result<std::uint64_t> remove_unused_packages() const;
 
   Settings settings_;
 };

@@ -26,7 +26,61 @@ void remove_leftovers(const fs::path& tmp, base::UtcTime now) {
     if (now.micros - modified(entry.path()).micros > kDayMicros) fs::remove_all(entry.path(), ignored);
 }
 
+struct Links {
+  std::uint64_t bytes = 0;
+  bool used = false;  // some file has another name, in an environment
+};
+
+Links links_below(const fs::path& folder) {
+  Links out;
+  std::error_code ignored;
+  for (auto it = fs::recursive_directory_iterator(folder, ignored); it != fs::recursive_directory_iterator(); ++it) {
+    struct stat status{};
+    if (::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    out.bytes += static_cast<std::uint64_t>(status.st_size);
+    out.used = out.used || status.st_nlink > 1;
+  }
+  return out;
+}
+
+// uv notices for wheels of an index that an archive is gone, but believes what it remembers of local ones.
+void forget_dangling(const fs::path& uv) {
+  std::error_code ignored;
+  std::vector<fs::path> links;
+  for (auto it = fs::recursive_directory_iterator(uv, ignored); it != fs::recursive_directory_iterator(); ++it) {
+    if (it->path().filename().string().starts_with("archive-")) it.disable_recursion_pending();
+    if (it->is_symlink(ignored) && !fs::exists(it->path(), ignored)) links.push_back(it->path());
+  }
+  for (const auto& link : links) {
+    fs::remove(link, ignored);
+    for (const char* memory : {".rev", ".http"}) fs::remove(link.string() + memory, ignored);
+  }
+}
+
 }  // namespace
+
+// uv unpacks each wheel into a folder archive-*/ID/ and fetches it again when that is gone.
+base::Result<std::uint64_t> Cache::remove_unused_packages() const {
+  LATHE_TRY(auto alone, try_lock(settings_.cache / "locks" / kPackagesLock, LockKind::exclusive));
+  if (!alone) return 0;  // something is being installed; another time
+  std::uint64_t freed = 0;
+  std::error_code ignored;
+  std::vector<fs::path> candidates;
+  for (const auto& bucket : fs::directory_iterator(settings_.cache / "uv", ignored))
+    if (bucket.path().filename().string().starts_with("archive-"))
+      for (const auto& archive : fs::directory_iterator(bucket.path(), ignored)) candidates.push_back(archive.path());
+  for (const auto& version : fs::directory_iterator(settings_.cache / "bytecode", ignored))
+    for (const auto& code : fs::recursive_directory_iterator(version.path(), ignored))
+      if (code.is_regular_file(ignored) && code.hard_link_count(ignored) == 1) candidates.push_back(code.path());
+  for (const auto& path : candidates) {
+    Links links = fs::is_directory(path, ignored) ? links_below(path) : Links{fs::file_size(path, ignored), false};
+    if (links.used) continue;
+    freed += links.bytes;
+    fs::remove_all(path, ignored);
+  }
+  if (freed > 0) forget_dangling(settings_.cache / "uv");
+  return freed;
+}
 
 std::vector<CacheEntry> Cache::list() const {
   std::vector<CacheEntry> out;
@@ -60,7 +114,9 @@ base::Result<Collected> Cache::collect(const CollectPolicy& policy, bool dry_run
     out.bytes += entry.bytes;
     out.kept_bytes -= entry.bytes;
   }
-  if (!dry_run) remove_leftovers(settings_.cache / "tmp", now);
+  if (dry_run) return out;
+  remove_leftovers(settings_.cache / "tmp", now);
+  LATHE_TRY(out.package_bytes, remove_unused_packages());
   return out;
 }
 

@@ -12,6 +12,9 @@
 
 namespace lathe::envs {
 
+// Held shared while packages are linked from uv's cache, exclusively while unused ones are removed from it.
+inline constexpr const char* kPackagesLock = "packages";
+
 enum class LockKind { shared, exclusive };
 
 // Nothing when another one holds it.

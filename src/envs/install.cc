@@ -1,6 +1,7 @@
 #include "envs/install.h"
 
 #include "base/strings.h"
+#include "envs/file_lock.h"
 #include "envs/kept_files.h"
 #include "envs/resolver.h"
 #include "envs/work_folder.h"
@@ -127,6 +128,8 @@ Result<void> make_venv(const Uv& uv, const fs::path& python, const fs::path& pre
 
 Result<void> install(const Settings& settings, const Uv& uv, const LockContent& lock, const InstallPlan& plan,
                      const fs::path& prefix, const LogSink& log, std::stop_token stop) {
+  // collect() must not take packages away that are about to be linked.
+  LATHE_TRY(auto packages, wait_for_lock(settings.cache / "locks" / kPackagesLock, LockKind::shared, {}, stop));
   LATHE_TRY(auto work, WorkFolder::make(settings.cache, "install"));
   const PipOptions options = options_of(lock);
   const Uv with_indexes = uv.with(options);

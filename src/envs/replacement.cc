@@ -43,8 +43,8 @@ class Replacer {
 
   Result<Replaced> run(const std::vector<std::string>& asked) {
     out_.requirements = asked;
-    LATHE_TRY_VOID(lookup_.prepare(dated(asked)));
     for (auto& requirement : out_.requirements) LATHE_TRY_VOID(apply_rule(requirement, false));
+    LATHE_TRY_VOID(lookup_.prepare(dated(out_.requirements)));
     for (auto& requirement : out_.requirements) LATHE_TRY_VOID(move_pin(requirement));
     for (auto& requirement : out_.requirements) LATHE_TRY_VOID(apply_rule(requirement, true));
     LATHE_TRY_VOID(date_pins());

@@ -87,6 +87,7 @@ def test_with_the_index_down_what_is_cached_can_be_built_again(probe, index, tmp
 def test_two_at_once_build_once(probe, index):
     lock = probe.lock("thing==1.0")
     index.stall = threading.Event()
+    index.requests.clear()
     both = [probe.start("realise", lock) for _ in range(2)]
     wait_for(lambda: any("/files/" in path for path in index.requests), what="a download")
     index.stall.set()
@@ -164,6 +165,7 @@ def test_a_killed_build_leaves_nothing_half(probe, index):
 def test_a_killed_one_takes_its_tools_along(probe, index):
     lock = probe.lock("thing==1.0")
     index.stall = threading.Event()
+    index.requests.clear()
     process = probe.start("realise", lock)
     wait_for(lambda: any("/files/" in path for path in index.requests), what="a download")
     tools = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
@@ -202,10 +204,13 @@ def test_unused_ones_are_removed_and_used_ones_stay(probe):
     assert probe.run("gc", 3600) == "", "both were used a moment ago"
     assert probe.run("gc", 0).split() == [unused.name]
     assert used.exists() and not unused.exists()
+    assert python(used, "import helper; print(helper.version)") == "2.0", "packages that others use stay"
     holder.stdin.close()
     holder.wait()
     assert probe.run("gc", 0).split() == [used.name]
     assert realised(probe.cache) == []
+    assert list(probe.cache.glob("uv/archive-v0/*")) == [], "packages that no environment uses go, too"
+    assert python(probe.realise(one), "import thing; print(thing.version)") == "1.0"
 
 
 def test_byte_code_is_shared_between_environments(probe):
