@@ -4,6 +4,7 @@
 The result defines `std::span<const TYPE> FUNCTION()` over {name, bytes} pairs in the order of the names.
 """
 
+import hashlib
 import pathlib
 import sys
 
@@ -11,6 +12,8 @@ import sys
 def main(header, namespace, kind, function, out, *files):
     files = sorted(map(pathlib.Path, files), key=lambda path: path.name)
     arrays = [
+        # The digest is for ccache, which does not look behind #embed and would give the object of other bytes.
+        f"// {hashlib.sha256(path.read_bytes()).hexdigest()}\n"
         f"constexpr unsigned char kFile{number}[] = {{\n#embed \"{path.resolve()}\"\n}};\n"
         for number, path in enumerate(files)
     ]
