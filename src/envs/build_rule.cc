@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "envs/resources.h"
 #include "envs/source_build.h"
+#include "envs/version.h"
 
 namespace lathe::envs {
 namespace {
@@ -64,6 +65,25 @@ std::optional<BuildRule> build_rule(const LockContent& lock, const std::string& 
   return rule;
 }
 
+std::string known_metadata(const std::vector<std::string>& requirements) {
+  const YAML::Node rules = YAML::Load(std::string(resource("source_builds.yaml")));
+  std::string out;
+  for (const auto& requirement : requirements) {
+    auto pin = exact_pin(requirement);
+    const YAML::Node rule = rules[distribution_name(requirement)];
+    if (!pin || !rule) continue;
+    for (const auto& known : rule["metadata"]) {
+      if (!version_in_range(*pin, known["versions"].Scalar())) continue;
+      std::string needs;
+      for (const auto& one : known["requires"])
+        needs += fmt::format("{}\"{}\"", needs.empty() ? "" : ", ", one.Scalar());
+      out += fmt::format("[[dependency-metadata]]\nname = \"{}\"\nversion = \"{}\"\nrequires-dist = [{}]\n",
+                         distribution_name(requirement), *pin, needs);
+    }
+  }
+  return out;
+}
+
 base::Result<void> check_programs(const std::string& package, const BuildRule& rule, const fs::path& python) {
   std::string missing, debian;
   auto need = [&](const std::string& what, const std::string& name) {
@@ -72,7 +92,7 @@ base::Result<void> check_programs(const std::string& package, const BuildRule& r
   };
   for (const auto& [program, name] : rule.programs)
     if (sys::find_program(program, search_path()).empty()) need(program, name);
-  if (!has_headers(python))
+  if (!rule.programs.empty() && !has_headers(python))
     need("Python.h", python.string().starts_with("/usr/bin/") ? "python3-dev" : "the headers of " + python.string());
   if (missing.empty()) return {};
   return base::fail(

@@ -30,4 +30,14 @@ Era decide_era(const std::vector<Pin>& pins, const std::string& asked, bool enab
           fmt::format("the newest pin, {}, plus {} days", what, kEraDays)};
 }
 
+std::vector<std::string> era_arguments(const std::string& as_of) {
+  if (as_of.empty()) return {};
+  std::vector<std::string> out{"--exclude-newer", as_of};
+  // Builds of source packages go through an interface that setuptools has since this version.
+  const std::string first_with_interface = "2019-02-28T00:00:00Z";
+  if (as_of < first_with_interface)
+    out.insert(out.end(), {"--exclude-newer-package", "setuptools=" + first_with_interface});
+  return out;
+}
+
 }  // namespace lathe::envs

@@ -22,4 +22,7 @@ inline constexpr int kRecentDays = 180;  // pins younger than this want today's 
 // `asked`: "", "off" or a date, of the definition; `enabled`: of the site.
 Era decide_era(const std::vector<Pin>& pins, const std::string& asked, bool enabled, base::UtcTime now);
 
+// uv's arguments for a date; none for an empty one.
+std::vector<std::string> era_arguments(const std::string& as_of);
+
 }  // namespace lathe::envs

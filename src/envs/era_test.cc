@@ -34,5 +34,12 @@ TEST(Era, CanBeChosenByTheEnvironmentAndSwitchedOffByTheSite) {
   EXPECT_EQ("off", decide_era(pins, "", false, kNow).rule);
 }
 
+TEST(Era, BecomesArgumentsThatStillAllowBuilds) {
+  EXPECT_TRUE(era_arguments("").empty());
+  EXPECT_EQ((std::vector<std::string>{"--exclude-newer", "2020-01-01T00:00:00Z"}),
+            era_arguments("2020-01-01T00:00:00Z"));
+  EXPECT_EQ("setuptools=2019-02-28T00:00:00Z", era_arguments("2018-06-01T00:00:00Z").back());
+}
+
 }  // namespace
 }  // namespace lathe::envs

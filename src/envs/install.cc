@@ -1,6 +1,7 @@
 #include "envs/install.h"
 
 #include "base/strings.h"
+#include "envs/era.h"
 #include "envs/file_lock.h"
 #include "envs/kept_files.h"
 #include "envs/resolver.h"
@@ -143,7 +144,8 @@ Result<void> install(const Settings& settings, const Uv& uv, const LockContent& 
     if (hashes) arguments.emplace_back("--require-hashes");
     for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
     // What a source package needs for its build is of the same age as itself.
-    if (plan.builds && !lock.era.as_of.empty()) arguments.insert(arguments.end(), {"--exclude-newer", lock.era.as_of});
+    if (plan.builds)
+      for (auto& one : era_arguments(lock.era.as_of)) arguments.push_back(std::move(one));
     return install_lines(settings, with_indexes, std::move(arguments), log, stop);
   };
   LATHE_TRY_VOID(run(plan.hashed, true));

@@ -7,8 +7,10 @@
 #include "base/strings.h"
 #include "envs/conda.h"
 #include "envs/kept_files.h"
+#include "envs/pip_lines.h"
 #include "envs/replacement.h"
 #include "envs/requirements.h"
+#include "envs/version.h"
 #include "sys/clock.h"
 
 namespace lathe::envs {
@@ -136,7 +138,8 @@ class Locker {
     return {};
   }
 
-  // Pins that were moved each to the nearest version may not go together; then each may be newer.
+  // With another Python than the asked one the pins may no longer go together: first those that were moved may be
+  // newer, then all of them.
   Result<std::vector<PylockPackage>> resolve(Resolver& resolver, const std::vector<std::string>& constraints,
                                              Replaced& replaced) {
     Question question;
@@ -144,14 +147,28 @@ class Locker {
     question.constraints = constraints;
     question.as_of = content_.era.as_of;
     auto packages = resolver.ask(question, true);
-    if (packages || replaced.moved.empty() || packages.error().code() != Code::invalid) return packages;
+    auto conflict = [&] { return !packages && packages.error().code() == Code::invalid; };
+    if (!conflict() || replaced.moved.empty()) return packages;
     log_("the nearest versions do not go together: trying newer ones");
-    for (auto& requirement : question.requirements)
-      if (std::ranges::find(replaced.moved, distribution_name(requirement)) != replaced.moved.end())
-        requirement.replace(requirement.find("=="), 2, ">=");
+    question.requirements = loosened(replaced.requirements, replaced.moved);
     packages = resolver.ask(question, true);
+    if (conflict() && python_.substitution) {
+      log_("nor do they with the other pins: trying newer ones of all");
+      question.requirements = loosened(replaced.requirements, {});
+      packages = resolver.ask(question, true);
+    }
     if (packages) tell_final_versions(*packages, replaced);
     return packages;
+  }
+
+  // Exact pins of these names (empty: of all) as lower bounds.
+  static std::vector<std::string> loosened(std::vector<std::string> requirements,
+                                           const std::vector<std::string>& names) {
+    for (auto& one : requirements)
+      if (!is_direct_reference(one) && exact_pin(one) &&
+          (names.empty() || std::ranges::find(names, distribution_name(one)) != names.end()))
+        one.replace(one.find("=="), 2, ">=");
+    return requirements;
   }
 
   // Wheels out of the run's source folder are kept by their digest: the folder is gone when a lock is realised again.
@@ -168,10 +185,19 @@ class Locker {
   }
 
   void tell_final_versions(const std::vector<PylockPackage>& packages, Replaced& replaced) {
-    for (auto& one : replaced.substitutions)
-      for (const auto& package : packages)
-        if (one.rule == "nearest" && distribution_name(one.given) == package.name)
-          one.given = fmt::format("{}=={}", package.name, package.version);
+    for (const auto& requirement : replaced.requirements) {
+      auto pin = is_direct_reference(requirement) ? std::nullopt : exact_pin(requirement);
+      auto found = std::ranges::find(packages, distribution_name(requirement), &PylockPackage::name);
+      if (!pin || found == packages.end() || compare_versions(found->version, *pin) == 0) continue;
+      const std::string given = fmt::format("{}=={}", found->name, found->version);
+      auto known = std::ranges::find(replaced.substitutions, requirement, &Substitution::given);
+      if (known != replaced.substitutions.end())
+        known->given = given;
+      else
+        replaced.substitutions.push_back(
+            {"nearest", requirement, given, "it does not go together with what was replaced"});
+      log_(fmt::format("replaced: {} -> {} (so that all go together; rule nearest)", requirement, given));
+    }
   }
 
   const Settings& settings_;

@@ -1,6 +1,8 @@
 #include "envs/resolver.h"
 
 #include "base/strings.h"
+#include "envs/era.h"
+#include "envs/source_build.h"
 #include "envs/work_folder.h"
 #include "sys/small_file.h"
 
@@ -26,7 +28,7 @@ std::vector<std::string> compile_arguments(const Settings& settings, const PipOp
   add({"--python", python.string(), "--format", "pylock.toml", "--output-file", (work / "pylock.toml").string()});
   add({"--constraint", (work / "constraints.in").string()});
   for (auto& one : source_arguments(settings, options)) out.push_back(std::move(one));
-  if (!question.as_of.empty()) add({"--exclude-newer", question.as_of});
+  for (auto& one : era_arguments(question.as_of)) out.push_back(std::move(one));
   if (!question.dependencies) add({"--no-deps"});
   if (!question.python_version.empty()) add({"--python-version", question.python_version});
   if (!question.resolution.empty()) add({"--resolution", question.resolution});
@@ -62,6 +64,10 @@ base::Result<std::vector<PylockPackage>> Resolver::ask(const Question& question,
   LATHE_TRY_VOID(write_text(work.path() / "requirements.in", lines(question.requirements)));
   LATHE_TRY_VOID(write_text(work.path() / "constraints.in", lines(question.constraints)));
   auto arguments = compile_arguments(settings_, options_, question, python_, work.path());
+  if (std::string known = known_metadata(question.requirements); !known.empty()) {
+    LATHE_TRY_VOID(write_text(work.path() / "uv.toml", known));
+    arguments.insert(arguments.end(), {"--config-file", (work.path() / "uv.toml").string()});
+  }
   const LogSink log = aloud ? log_ : LogSink();
   Uv::Answer answer;
   if (!unreachable_) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "envs/era.h"
 #include "envs/file_lock.h"
 #include "envs/install.h"
 #include "envs/resolver.h"
@@ -40,7 +41,7 @@ Result<void> prepare_build(const Settings& settings, const Uv& uv, const LockCon
   std::vector<std::string> arguments{"pip", "install", "--python", (venv / "bin" / "python").string()};
   for (const auto& one : rule.requires_)
     if (!others.contains(distribution_name(one))) arguments.push_back(one);
-  if (!lock.era.as_of.empty()) arguments.insert(arguments.end(), {"--exclude-newer", lock.era.as_of});
+  for (auto& one : era_arguments(lock.era.as_of)) arguments.push_back(std::move(one));
   const PipOptions options = options_of(lock);
   for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
   LATHE_TRY(auto answer, uv.with(options).run(arguments, log, stop));

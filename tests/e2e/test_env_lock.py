@@ -93,6 +93,18 @@ def test_another_python_is_given_by_the_table_and_refused_when_strict(probe, ind
         probe.lock("native==1.0", python="3.6.2")
 
 
+def test_pins_that_do_not_go_with_what_was_replaced_move_too(probe, index):
+    index.add("native", "1.0", date="2019-01-01", tag="cp36-cp36m-linux_x86_64", requires=["helper"])
+    index.add("native", "2.0", date="2023-01-01", tag="cp311-cp311-linux_x86_64", requires=["helper>=2"])
+    index.add("helper", "1.0", date="2019-01-01")
+    index.add("helper", "2.1", date="2023-01-02")
+    probe.settings["pythons"] = ["/usr/bin"]
+    lock = probe.lock("native==1.0", "helper==1.0", python="3.6")
+    assert packages(lock) == {"native": "2.0", "helper": "2.1"}
+    text = json.loads(pathlib.Path(lock).read_text())
+    assert ("helper==1.0", "helper==2.1") in [(one["asked"], one["given"]) for one in text["substitutions"]]
+
+
 def test_vendor_images_are_left_out_and_others_are_refused(probe, index):
     index.add("thing", "1.0")
     vendor = {"enabled": True, "baseImage": "mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04"}
