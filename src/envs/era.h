@@ -18,9 +18,15 @@ struct Pin {
 
 inline constexpr int kEraDays = 30;      // after the newest pin: bug fixes of that release's own dependencies
 inline constexpr int kRecentDays = 180;  // pins younger than this want today's packages
+inline constexpr int kPythonDays = 180;  // after a Python's release: by then the usual packages had wheels for it
 
-// `asked`: "", "off" or a date, of the definition; `enabled`: of the site.
-Era decide_era(const std::vector<Pin>& pins, const std::string& asked, bool enabled, base::UtcTime now);
+struct EraQuestion {
+  std::string asked;    // of the definition: "", "off" or a date
+  bool enabled = true;  // of the site
+  std::string python;   // "3.6": before it was there no package had wheels for it
+  base::UtcTime now;
+};
+Era decide_era(const std::vector<Pin>& pins, const EraQuestion& question);
 
 // uv's arguments for a date; none for an empty one.
 std::vector<std::string> era_arguments(const std::string& as_of);

@@ -122,7 +122,7 @@ class Locker {
     PinLookup lookup(resolver);
     LATHE_TRY(auto replaced, replace_packages(settings_, table_, python_, wanted.list, lookup));
     for (const auto& one : replaced.substitutions) tell(log_, one);
-    content_.era = decide_era(replaced.pins, spec_.as_of, settings_.era, sys::utc_now());
+    content_.era = decide_era(replaced.pins, {spec_.as_of, settings_.era, content_.python, sys::utc_now()});
     log_(content_.era.as_of.empty() ? fmt::format("packages of today: {}", content_.era.because)
                                     : fmt::format("packages as of {}: {}", content_.era.as_of, content_.era.because));
     if (replaced.requirements.empty()) return {};

@@ -44,6 +44,7 @@ class Replacer {
   Result<Replaced> run(const std::vector<std::string>& asked) {
     out_.requirements = asked;
     for (auto& requirement : out_.requirements) LATHE_TRY_VOID(apply_rule(requirement, false));
+    std::erase(out_.requirements, std::string());
     LATHE_TRY_VOID(lookup_.prepare(dated(out_.requirements)));
     for (auto& requirement : out_.requirements) LATHE_TRY_VOID(move_pin(requirement));
     for (auto& requirement : out_.requirements) LATHE_TRY_VOID(apply_rule(requirement, true));
@@ -69,8 +70,15 @@ class Replacer {
     const PackageRule* rule = table_.for_package(question);
     if (!rule || (rule->when == PackageRule::When::with) != with_others) return {};
     if (!rule->refuse.empty()) return base::fail(refusal(*rule, requirement));
+    if (rule->given.front() == "none") return leave_out(requirement, *rule);
     LATHE_TRY(auto given, first_that_exists(requirement, *rule));
     return replace(requirement, given, rule->asked, rule->why);
+  }
+
+  Result<void> leave_out(std::string& requirement, const PackageRule& rule) {
+    LATHE_TRY_VOID(replace(requirement, "nothing", rule.asked, rule.why));
+    requirement.clear();
+    return {};
   }
 
   Result<std::string> first_that_exists(const std::string& requirement, const PackageRule& rule) {

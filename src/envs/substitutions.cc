@@ -44,7 +44,7 @@ PackageRule read_package(const YAML::Node& node) {
                                                               {"with", PackageRule::When::with}};
   auto when = kWhen.find(text(node, "when"));
   if (when == kWhen.end()) refuse("`when` of a package must be always, no-gpu or with");
-  PackageRule rule{distribution_name(text(node, "asked")),
+  PackageRule rule{base::to_lower(text(node, "asked")),
                    text(node, "versions"),
                    when->second,
                    texts(node, "with"),
@@ -64,7 +64,7 @@ ImageRule read_image(const YAML::Node& node) {
 }
 
 bool applies(const PackageRule& rule, const Substitutions::Question& question) {
-  if (rule.asked != question.name) return false;
+  if (!matches_pattern(rule.asked, question.name)) return false;
   if (!rule.versions.empty() && (question.version.empty() || !version_in_range(question.version, rule.versions)))
     return false;
   if (rule.when == PackageRule::When::no_gpu) return !question.has_gpu;

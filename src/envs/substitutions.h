@@ -15,10 +15,11 @@ namespace lathe::envs {
 
 struct PackageRule {
   enum class When { always, no_gpu, with };
-  std::string asked, versions;
+  std::string asked;  // pattern with *
+  std::string versions;
   When when = When::always;
   std::vector<std::string> with;   // "tensorflow>=2.6": name and range
-  std::vector<std::string> given;  // names, or "name==version"
+  std::vector<std::string> given;  // names, or "name==version"; {"none"}: it is left out
   std::string refuse, why;
 };
 

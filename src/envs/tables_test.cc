@@ -38,6 +38,12 @@ TEST(Substitutions, BuiltInReplaceTensorflowGpuWithoutAGpu) {
   EXPECT_TRUE(table->for_package({"tensorflow-gpu", "2.12.0", true, {}}));
 }
 
+TEST(Substitutions, BuiltInLeaveOutWhatNeedsAGpu) {
+  auto table = Substitutions::parse("");
+  EXPECT_EQ("none", table->for_package({"cupy-cuda90", "5.1.0", false, {}})->given.at(0));
+  EXPECT_FALSE(table->for_package({"cupy-cuda90", "5.1.0", true, {}}));
+}
+
 TEST(Substitutions, BuiltInKnowWhichHorovodBuildsWithWhichTensorflow) {
   auto table = Substitutions::parse("");
   EXPECT_FALSE(table->for_package({"horovod", "0.19.5", false, {{"tensorflow-cpu", "2.2.0"}}}));

@@ -22,29 +22,29 @@ def probe(tmp_path, index):
 
 
 def test_unpinned_packages_are_of_the_age_of_the_newest_pin(probe, index):
-    index.add("old-base", "1.0", date="2019-01-01", requires=["helper"])
-    index.add("old-other", "3.0", date="2019-03-01")
-    index.add("helper", "1.0", date="2018-06-01")
-    index.add("helper", "1.1", date="2019-03-20")
-    index.add("helper", "2.0", date="2019-06-01")
+    index.add("old-base", "1.0", date="2024-01-01", requires=["helper"])
+    index.add("old-other", "3.0", date="2024-03-01")
+    index.add("helper", "1.0", date="2023-06-01")
+    index.add("helper", "1.1", date="2024-03-20")
+    index.add("helper", "2.0", date="2024-06-01")
     lock = probe.lock("old-base==1.0", "old-other==3.0")
     assert packages(lock) == {"old-base": "1.0", "old-other": "3.0", "helper": "1.1"}
     text = json.loads(pathlib.Path(lock).read_text())
     assert text["era"] == {
-        "as_of": "2019-03-31T00:00:00Z",
+        "as_of": "2024-03-31T00:00:00Z",
         "rule": "pins",
-        "because": "the newest pin, old-other 3.0 is of 2019-03-01, plus 30 days",
+        "because": "the newest pin, old-other 3.0 is of 2024-03-01, plus 30 days",
     }
-    assert "packages as of 2019-03-31" in probe.log
-    assert "old-other 3.0 is of 2019-03-01" in probe.run("explain", lock)
+    assert "packages as of 2024-03-31" in probe.log
+    assert "old-other 3.0 is of 2024-03-01" in probe.run("explain", lock)
 
 
 def test_the_era_can_be_chosen_and_switched_off(probe, index):
-    index.add("old-base", "1.0", date="2019-01-01", requires=["helper"])
-    for version, year in (("1.0", 2018), ("2.0", 2020), ("3.0", 2022)):
-        index.add("helper", version, date=f"{year}-06-01")
+    index.add("old-base", "1.0", date="2024-01-01", requires=["helper"])
+    for version, date in (("1.0", "2023-06-01"), ("2.0", "2024-06-01"), ("3.0", "2025-06-01")):
+        index.add("helper", version, date=date)
     assert packages(probe.lock("old-base==1.0"))["helper"] == "1.0"
-    assert packages(probe.lock("old-base==1.0", variables={"LATHE_AS_OF": "2021-01-01"}))["helper"] == "2.0"
+    assert packages(probe.lock("old-base==1.0", variables={"LATHE_AS_OF": "2025-01-01"}))["helper"] == "2.0"
     assert packages(probe.lock("old-base==1.0", variables={"LATHE_AS_OF": "off"}))["helper"] == "3.0"
     probe.settings["era"] = False
     assert packages(probe.lock("old-base==1.0"))["helper"] == "3.0"
@@ -103,6 +103,14 @@ def test_pins_that_do_not_go_with_what_was_replaced_move_too(probe, index):
     assert packages(lock) == {"native": "2.0", "helper": "2.1"}
     text = json.loads(pathlib.Path(lock).read_text())
     assert ("helper==1.0", "helper==2.1") in [(one["asked"], one["given"]) for one in text["substitutions"]]
+
+
+def test_what_needs_a_gpu_is_left_out_or_replaced_where_there_is_none(probe, index):
+    for name in ("tensorflow-gpu", "tensorflow-cpu", "cupy-cuda90"):
+        index.add(name, "2.2.0")
+    assert packages(probe.lock("tensorflow-gpu==2.2.0", "cupy-cuda90==2.2.0")) == {"tensorflow-cpu": "2.2.0"}
+    probe.settings["has_gpu"] = True
+    assert set(packages(probe.lock("tensorflow-gpu==2.2.0", "cupy-cuda90"))) == {"tensorflow-gpu", "cupy-cuda90"}
 
 
 def test_vendor_images_are_left_out_and_others_are_refused(probe, index):
