@@ -75,6 +75,16 @@ void visit_references(Connection& connection, const std::function<void(const bas
       "SELECT DISTINCT i.tree FROM runs AS r INDEXED BY runs_live JOIN run_inputs AS i ON i.run = r.sequence "
       "WHERE r.terminal = 0 AND i.tree IS NOT NULL",
       true);
+  if (!has_table("environment_builds")) return;
+  visit_all("SELECT DISTINCT lock FROM environment_locks", false);
+  visit_all("SELECT DISTINCT lock FROM run_environments WHERE lock IS NOT NULL", false);
+  visit_all(
+      "SELECT DISTINCT digest FROM environment_lock_files AS f WHERE"
+      " EXISTS (SELECT 1 FROM environment_locks AS l WHERE l.lock = f.lock) OR"
+      " EXISTS (SELECT 1 FROM run_environments AS r WHERE r.lock = f.lock)",
+      false);
+  visit_all("SELECT log FROM environment_builds WHERE log IS NOT NULL", false);
+  visit_all("SELECT source FROM environment_builds WHERE ended IS NULL AND source IS NOT NULL", true);
 }
 
 }  // namespace lathe::db::artifacts

@@ -110,6 +110,7 @@ void add_later_fields(json::object& object, const model::RunSpec& spec) {
   add("run_type", spec.run_type);
   add("environment_name", spec.environment.name);
   add("environment_version", spec.environment.version);
+  if (spec.environment.definition) object["environment_definition"] = spec.environment.definition->hex();
   if (spec.definition) object["definition"] = spec.definition->hex();
   wire::add_run_data(object, spec.inputs, spec.outputs);
 }
@@ -118,13 +119,16 @@ void read_later_fields(const json::object& object, model::RunSpec& spec) {
   auto read = [&](const char* key, std::string& text) {
     if (object.contains(key)) text = text_at(object, key);
   };
-  std::string kind(model::kind_name(spec.kind)), definition;
+  std::string kind(model::kind_name(spec.kind)), definition, environment_definition;
   read("kind", kind);
   spec.kind = model::kind_from_name(kind).value();
   read("parent", spec.parent.value);
   read("run_type", spec.run_type);
   read("environment_name", spec.environment.name);
   read("environment_version", spec.environment.version);
+  read("environment_definition", environment_definition);
+  if (!environment_definition.empty())
+    spec.environment.definition = base::value_or_throw(base::Digest::parse(environment_definition));
   read("definition", definition);
   if (!definition.empty()) spec.definition = base::value_or_throw(base::Digest::parse(definition));
   if (!object.contains("inputs") && !object.contains("outputs")) return;

@@ -289,6 +289,7 @@ TEST(Columns, KeepTheFieldsThatCameLater) {
   spec.parent = {"p"};
   spec.run_type = "azureml.childrun";
   spec.environment.name = "tf";
+  spec.environment.definition = base::sha256("environment");
   spec.environment.version = "3";
   spec.definition = base::sha256("{}");
   spec.tags = {{"best", std::nullopt}};

@@ -35,11 +35,12 @@ struct Command {
   bool operator==(const Command&) const = default;
 };
 
-// What the environment is. In this version only the user's own interpreter; envs/ is the seam for managed ones.
+// What the environment is: the user's own interpreter, or a definition that Lathe builds (envs/).
 struct EnvironmentRef {
   std::string interpreter;  // absolute path of a Python, empty when `command` needs none
   std::map<std::string, std::string> variables;
-  std::string name = {}, version = {};  // of a registered environment; kept and shown
+  std::string name = {}, version = {};          // of a registered environment; kept and shown
+  std::optional<base::Digest> definition = {};  // of what was submitted with the run; kept beside it
   bool operator==(const EnvironmentRef&) const = default;
 };
 

@@ -1,7 +1,5 @@
 #include "server/registry_tools.h"
 
-#include <algorithm>
-
 #include "base/strings.h"
 #include "model/names.h"
 
@@ -14,22 +12,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kMaxFreeBytes = 1u << 20;
-
-json::value sorted(const json::value& value) {
-  if (const auto* array = value.if_array()) {
-    json::array out;
-    for (const auto& item : *array) out.push_back(sorted(item));
-    return out;
-  }
-  const auto* object = value.if_object();
-  if (!object) return value;
-  std::vector<const json::key_value_pair*> pairs;
-  for (const auto& pair : *object) pairs.push_back(&pair);
-  std::ranges::sort(pairs, {}, [](const auto* pair) { return pair->key(); });
-  json::object out;
-  for (const auto* pair : pairs) out.emplace(pair->key(), sorted(pair->value()));
-  return out;
-}
 
 const json::value* find(const json::value& body, std::string_view key) {
   const auto* object = body.if_object();
@@ -56,8 +38,6 @@ std::string map_json(const std::map<std::string, std::string>& map) {
   for (const auto& [key, value] : map) object[key] = value;
   return json::serialize(object);
 }
-
-std::string canonical_json(const json::value& value) { return json::serialize(sorted(value)); }
 
 json::object free_object(wire::Fields& fields, const json::value& body, std::string_view key) {
   fields.ignore(key);

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "base/error.h"
+#include "wire/canonical.h"
 #include "wire/json.h"
 
 namespace lathe::server {
+
+using wire::canonical_json;
 
 // JSON that came out of the database, written by us.
 boost::json::value stored_json(const std::string& text);
 std::map<std::string, std::string> stored_map(const std::string& text);
 std::string map_json(const std::map<std::string, std::string>& map);
-
-// Keys in order at every depth: equal values give equal text.
-std::string canonical_json(const boost::json::value& value);
 
 // The field `key` of a body as an object that is kept as it is, at most 1 MiB; an empty one when it is absent.
 boost::json::object free_object(wire::Fields& fields, const boost::json::value& body, std::string_view key);

@@ -12,6 +12,30 @@ namespace json = boost::json;
 
 json::array texts_json(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
 
+json::object realise_json(const RealiseOrder& order) {
+  return {{"cache", order.cache},
+          {"uv", order.uv},
+          {"index", order.index},
+          {"extra_indexes", texts_json(order.extra_indexes)},
+          {"channels", texts_json(order.channels)},
+          {"pythons", texts_json(order.pythons)},
+          {"wheelhouse", order.wheelhouse},
+          {"offline", order.offline},
+          {"python_downloads", order.python_downloads}};
+}
+
+void read_realise(Fields& fields, RealiseOrder& order) {
+  fields.text("cache", order.cache)
+      .text("uv", order.uv)
+      .text("index", order.index)
+      .texts("extra_indexes", order.extra_indexes)
+      .texts("channels", order.channels)
+      .texts("pythons", order.pythons)
+      .text("wheelhouse", order.wheelhouse)
+      .boolean("offline", order.offline)
+      .boolean("python_downloads", order.python_downloads);
+}
+
 }  // namespace
 
 std::string encode_order(const RunnerOrder& order) {
@@ -38,6 +62,11 @@ std::string encode_order(const RunnerOrder& order) {
       {"enforce_memory", order.enforce_memory},
       {"mount_cache_bytes", order.mount_cache_bytes},
       {"mount_cache_folder", order.mount_cache_folder}};
+  if (order.lock) {
+    auto& environment = out["environment"].as_object();
+    environment["lock"] = order.lock->hex();
+    environment["realise"] = realise_json(order.realise);
+  }
   out["snapshot"] = order.snapshot ? json::value(order.snapshot->hex()) : json::value(nullptr);
   out["token_expiry"] = order.token_expiry ? json::value(base::format_utc(*order.token_expiry)) : json::value(nullptr);
   if (!order.inputs.empty()) out["inputs"] = inputs_json(order.inputs);
@@ -64,7 +93,9 @@ base::Result<RunnerOrder> decode_order(std::string_view text) {
       .object("environment",
               [&](Fields& nested) {
                 nested.text("interpreter", order.environment.interpreter)
-                    .text_map("variables", order.environment.variables);
+                    .text_map("variables", order.environment.variables)
+                    .digest("lock", order.lock)
+                    .object("realise", [&](Fields& inner) { read_realise(inner, order.realise); });
               })
       .digest("snapshot", order.snapshot)
       .object("slice", [&](Fields& nested) { read_slice(nested, order.slice); })

@@ -14,6 +14,15 @@
 
 namespace lathe::wire {
 
+// How the runner puts the environment on its node, where it is not there yet. The fields are those of the site's rules.
+struct RealiseOrder {
+  std::string cache, uv, index;
+  std::vector<std::string> extra_indexes, channels, pythons;
+  std::string wheelhouse;
+  bool offline = false, python_downloads = true;
+  bool operator==(const RealiseOrder&) const = default;
+};
+
 struct RunnerOrder {
   model::RunId run;
   int attempt = 0;
@@ -22,6 +31,8 @@ struct RunnerOrder {
   std::string workspace, experiment, subscription_id, resource_group;
   model::Command command;
   model::EnvironmentRef environment;
+  std::optional<base::Digest> lock;  // of an environment that Lathe builds; then there is no interpreter
+  RealiseOrder realise;
   std::optional<base::Digest> snapshot;
   model::Slice slice;
   std::int64_t max_run_duration_seconds = 0;

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "model/names.h"
+#include "wire/canonical.h"
 #include "wire/json.h"
 #include "wire/raw.h"
 #include "wire/records.h"
@@ -32,7 +33,8 @@ json::value time_json(const std::optional<base::UtcTime>& time) {
   return time ? json::value(base::format_utc(*time)) : json::value(nullptr);
 }
 
-void read_spec(Fields& fields, RunSpec& spec) {
+// `definition`: of the environment, as an object where it is submitted and as a digest where it is stored.
+void read_spec(Fields& fields, RunSpec& spec, const json::value*& definition) {
   fields.text("experiment", spec.experiment)
       .text("display_name", spec.display_name)
       .text("script", spec.command.script)
@@ -43,7 +45,8 @@ void read_spec(Fields& fields, RunSpec& spec) {
                 nested.text("interpreter", spec.environment.interpreter)
                     .text_map("variables", spec.environment.variables)
                     .text("name", spec.environment.name)
-                    .text("version", spec.environment.version);
+                    .text("version", spec.environment.version)
+                    .any("definition", definition);
               })
       .digest("snapshot", spec.snapshot)
       .text("compute", spec.compute)
@@ -78,10 +81,22 @@ base::Result<void> take_definition(const json::value& value, std::string_view bo
   return {};
 }
 
+// In canonical form, so that the digest says whether two are the same; without the name and version it is registered
+// under, which change nothing about what is built.
+base::Result<void> take_environment(const json::value& value, RunSubmit& submit) {
+  if (!value.is_object() || json::serialize(value).size() > kMaxDefinitionBytes)
+    return base::fail(base::Error(base::Code::invalid, "environment.definition must be an object of at most 1 MiB")
+                          .field("environment.definition"));
+  submit.environment_definition = canonical_environment(value.get_object());
+  submit.spec.environment.definition = base::sha256(submit.environment_definition);
+  return {};
+}
+
 json::object environment_json(const model::EnvironmentRef& environment) {
   json::object out{{"interpreter", environment.interpreter}, {"variables", map_json(environment.variables)}};
   if (!environment.name.empty()) out["name"] = environment.name;
   if (!environment.version.empty()) out["version"] = environment.version;
+  if (environment.definition) out["definition"] = environment.definition->hex();
   return out;
 }
 
@@ -116,10 +131,11 @@ base::Result<RunSubmit> parse_run_submit(std::string_view body) {
   LATHE_TRY(json::value value, parse_json(body, kMaxSubmitBytes));
   RunSubmit submit;
   Fields fields(value);
-  const json::value* definition = nullptr;
+  const json::value *definition = nullptr, *environment = nullptr;
   fields.need("id").need("experiment").text("id", submit.id.value).any("definition", definition);
-  read_spec(fields, submit.spec);
+  read_spec(fields, submit.spec, environment);
   LATHE_TRY_VOID(fields.finish());
+  if (environment) LATHE_TRY_VOID(take_environment(*environment, submit));
   if (definition) LATHE_TRY_VOID(take_definition(*definition, body, submit));
   LATHE_TRY_VOID(model::check_run_id(submit.id.value));
   LATHE_TRY_VOID(model::validate_spec(submit.spec));
@@ -129,6 +145,8 @@ base::Result<RunSubmit> parse_run_submit(std::string_view body) {
 std::string encode_run_submit(const RunSubmit& submit) {
   json::object out = spec_json(submit.spec);
   out["id"] = submit.id.value;
+  if (!submit.environment_definition.empty())
+    out["environment"].as_object()["definition"] = json::parse(submit.environment_definition);
   if (submit.definition.empty()) return json::serialize(out);
   return with_raw_member(json::serialize(out), "definition", submit.definition);
 }
@@ -140,8 +158,12 @@ base::Result<RunSpec> decode_spec(std::string_view text) {
   RunSpec spec;
   Fields fields(value, Unknown::pass);
   fields.need("experiment");
-  read_spec(fields, spec);
+  const json::value* environment = nullptr;
+  read_spec(fields, spec, environment);
   LATHE_TRY_VOID(fields.finish());
+  if (environment && environment->is_string()) {
+    LATHE_TRY(spec.environment.definition, base::Digest::parse(std::string_view(environment->get_string())));
+  }
   return spec;
 }
 
@@ -185,6 +207,15 @@ void add_kin(json::object& out, const model::RunRecord& run) {
   out["children_count"] = run.children_count;
 }
 
+void show_environment(json::object& out, const BuiltEnvironment& built) {
+  auto& environment = out["environment"].as_object();
+  if (!built.name.empty()) environment["name"] = built.name;
+  if (!built.version.empty()) environment["version"] = built.version;
+  environment["lock"] = built.lock ? json::value(built.lock->hex()) : json::value(nullptr);
+  environment["build"] = built.build ? json::value(*built.build) : json::value(nullptr);
+  environment["substitutions"] = json::parse(built.substitutions_json);
+}
+
 }  // namespace
 
 json::object run_json(const RunView& view) {
@@ -192,6 +223,7 @@ json::object run_json(const RunView& view) {
   json::object out = spec_json(run.spec);
   add_kin(out, run);
   if (view.inputs) show_resolved(out, *view.inputs);
+  if (view.environment) show_environment(out, *view.environment);
   out["id"] = run.id.value;
   out["workspace"] = run.workspace;
   out["sequence"] = run.sequence;

@@ -17,6 +17,8 @@ struct RunSubmit {
   model::RunId id;
   model::RunSpec spec;
   std::string definition = {};  // the client's own description, a JSON object; spec.definition is its digest
+  // Of the environment that the run brings, in canonical form; spec.environment.definition is its digest.
+  std::string environment_definition = {};
 };
 
 // The largest submit: arguments and variables of 1 MiB each, escaped, and a definition.
@@ -40,11 +42,20 @@ struct Waiting {
   std::string would_start_when;
 };
 
+// What the environment of a run became.
+struct BuiltEnvironment {
+  std::string name, version;
+  std::optional<base::Digest> lock;
+  std::optional<std::int64_t> build;
+  std::string substitutions_json = "[]";
+};
+
 struct RunView {
   const model::RunRecord& run;
   std::span<const model::AttemptRecord> attempts;
   std::optional<Waiting> waiting;
   const model::ResolvedInputs* inputs = nullptr;  // what they turned out to be, where that is shown
+  const BuiltEnvironment* environment = nullptr;  // of a run whose environment Lathe builds, where that is shown
 };
 
 boost::json::object run_json(const RunView& view);

@@ -84,6 +84,18 @@ TEST(RunDataJson, TravelsInAnOrder) {
   EXPECT_EQ(read.inputs[0].only_file, "x/y.csv");
   EXPECT_EQ(read.inputs[0].folder, "/f");
   EXPECT_EQ(read.outputs[0].mode, model::OutputMode::mount);
+  EXPECT_FALSE(read.lock);
+}
+
+TEST(EnvironmentJson, TravelsInAnOrder) {
+  RunnerOrder order;
+  order.run.value = "r";
+  order.log_name = "log";
+  order.lock = base::sha256("lock");
+  order.realise = {"/cache", "/uv", "http://i", {"http://e"}, {"c"}, {"/p"}, "/w", true, false};
+  auto read = decode_order(encode_order(order)).value();
+  EXPECT_EQ(read.lock, order.lock);
+  EXPECT_EQ(read.realise, order.realise);
 }
 
 }  // namespace

@@ -76,6 +76,37 @@ TEST(RunSubmit, ADefinitionIsAnObjectOfBoundedSize) {
   EXPECT_EQ(refused(fmt::format(R"({{"x":"{}"}})", std::string(kMaxDefinitionBytes, 'y'))), "too-large definition");
 }
 
+TEST(RunSubmit, TheEnvironmentsDefinitionIsNamedByItsCanonicalForm) {
+  auto parse = [](const std::string& environment) {
+    return parse_run_submit(R"({"id":"r","experiment":"e","script":"a.py","environment":{"definition":)" + environment +
+                            "}}");
+  };
+  auto one = parse(R"({"name":"a","version":"3","python":{"x":1,"y":2}})"), two = parse(R"({"python":{"y":2,"x":1}})");
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(one->environment_definition, R"({"python":{"x":1,"y":2}})");
+  EXPECT_EQ(one->spec.environment.definition, base::sha256(one->environment_definition));
+  EXPECT_EQ(one->spec.environment, two->spec.environment) << "a name changes nothing about what is built";
+  auto back = parse_run_submit(encode_run_submit(*one));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(back->spec, one->spec);
+  EXPECT_EQ(decode_spec(encode_spec(one->spec)).value(), one->spec);
+  EXPECT_FALSE(parse("[]"));
+  EXPECT_FALSE(parse(R"("0a")")) << "a digest is not a definition";
+}
+
+TEST(RunView, ShowsWhatTheEnvironmentBecame) {
+  model::RunRecord run;
+  BuiltEnvironment built{"tf", "3", std::nullopt, 7, R"([{"rule":"r","asked":"a","given":"b","why":"w"}])"};
+  RunView view{run, {}, {}};
+  EXPECT_FALSE(run_json(view).at("environment").as_object().contains("lock"));
+  view.environment = &built;
+  auto shown = run_json(view).at("environment").as_object();
+  EXPECT_EQ(shown.at("name"), "tf");
+  EXPECT_TRUE(shown.at("lock").is_null());
+  EXPECT_EQ(shown.at("build"), 7);
+  EXPECT_EQ(shown.at("substitutions").at(0).at("given"), "b");
+}
+
 TEST(RunView, ShowsTheFamilyAlwaysAndTheDefinitionWhenAsked) {
   model::RunRecord run;
   run.spec.parent = {"p"};
