@@ -78,8 +78,8 @@ TEST(RunSubmit, ADefinitionIsAnObjectOfBoundedSize) {
 
 TEST(RunSubmit, TheEnvironmentsDefinitionIsNamedByItsCanonicalForm) {
   auto parse = [](const std::string& environment) {
-    return parse_run_submit(R"({"id":"r","experiment":"e","script":"a.py","environment":{"definition":)" + environment +
-                            "}}");
+    return parse_run_submit(R"({"id":"r","experiment":"e","command":["true"],"environment":{"definition":)" +
+                            environment + "}}");
   };
   auto one = parse(R"({"name":"a","version":"3","python":{"x":1,"y":2}})"), two = parse(R"({"python":{"y":2,"x":1}})");
   ASSERT_TRUE(one && two);
