@@ -1,82 +1,17 @@
 #include "server/site_config.h"
 
 #include <unistd.h>
-#include <yaml-cpp/yaml.h>
-
-#include <cmath>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <sstream>
 
 #include "base/strings.h"
+#include "server/site_yaml.h"
 
 namespace lathe::server {
 namespace {
 
 using base::Code;
 using base::Error;
-using Reader = std::function<void(const YAML::Node&)>;
-
-[[noreturn]] void refuse(const std::string& key, const YAML::Node& node, const std::string& expected) {
-  std::string got = node.IsScalar()     ? "'" + base::printable(node.Scalar(), 60) + "'"
-                    : node.IsSequence() ? "a list"
-                                        : "a map";
-  throw Error(Code::invalid, fmt::format("config.yaml: {} must be {}, not {}", key, expected, got)).field(key);
-}
-
-// Reads a map through a table of its keys, so that an unknown one is always noticed.
-void read_map(const std::string& prefix, const YAML::Node& node, const std::map<std::string, Reader>& readers) {
-  if (node.IsNull()) return;
-  if (!node.IsMap()) refuse(prefix.empty() ? "the file" : prefix, node, "a map");
-  for (const auto& entry : node) {
-    std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-    auto found = readers.find(key);
-    std::string full = prefix.empty() ? key : prefix + "." + key;
-    if (found == readers.end()) {
-      std::string known;
-      for (const auto& [name, reader] : readers) known += (known.empty() ? "" : ", ") + name;
-      throw Error(Code::invalid, fmt::format("config.yaml: unknown key '{}'", base::printable(full, 80)))
-          .field(full)
-          .hint("known here: " + known);
-    }
-    found->second(entry.second);
-  }
-}
-
-double read_number(const std::string& key, const YAML::Node& node, double low, double high) {
-  double value = 0;
-  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value) || !std::isfinite(value) || value < low ||
-      value > high)
-    refuse(key, node, fmt::format("a number from {} to {}", low, high));
-  return value;
-}
-
-std::vector<std::string> read_strings(const std::string& key, const YAML::Node& node) {
-  if (!node.IsSequence()) refuse(key, node, "a list of strings");
-  std::vector<std::string> out;
-  for (const auto& item : node) {
-    if (!item.IsScalar()) refuse(key, item, "a list of strings");
-    out.push_back(item.Scalar());
-  }
-  return out;
-}
-
-template <class T>
-T read_word(const std::string& key, const YAML::Node& node, const std::map<std::string, T>& words) {
-  auto found = node.IsScalar() ? words.find(node.Scalar()) : words.end();
-  if (found != words.end()) return found->second;
-  std::string known;
-  for (const auto& [word, value] : words) known += (known.empty() ? "" : " or ") + word;
-  refuse(key, node, known);
-}
-
-std::filesystem::path read_absolute(const std::string& key, const YAML::Node& node) {
-  std::filesystem::path path = node.IsScalar() ? node.Scalar() : "";
-  if (!path.is_absolute()) refuse(key, node, "an absolute path");
-  return path;
-}
-
 model::Machine read_machine(const YAML::Node& node) {
   const std::string prefix = "providers.local.machine";
   model::Machine machine;
@@ -100,27 +35,24 @@ model::Machine read_machine(const YAML::Node& node) {
 
 void read_local(SiteConfig& config, const YAML::Node& node) {
   const std::string prefix = "providers.local";
-  read_map(
-      prefix, node,
-      {
-          {"gpu",
-           [&](auto& n) {
-             config.rules.gpu = read_word<model::GpuRule>(
-                 prefix + ".gpu", n, {{"optional", model::GpuRule::optional}, {"required", model::GpuRule::required}});
-           }},
-          {"size",
-           [&](auto& n) {
-             config.rules.size = read_word<model::SizeRule>(
-                 prefix + ".size", n, {{"fit", model::SizeRule::fit}, {"exact", model::SizeRule::exact}});
-           }},
-          {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
-          {"work_dir", [&](auto& n) { config.work = read_absolute(prefix + ".work_dir", n); }},
-          {"machine", [&](auto& n) { config.machine = read_machine(n); }},
-          {"enforce_memory",
-           [&](auto& n) {
-             config.enforce_memory = read_word<bool>(prefix + ".enforce_memory", n, {{"true", true}, {"false", false}});
-           }},
-      });
+  read_map(prefix, node,
+           {
+               {"gpu",
+                [&](auto& n) {
+                  config.rules.gpu = read_word<model::GpuRule>(
+                      prefix + ".gpu", n,
+                      {{"optional", model::GpuRule::optional}, {"required", model::GpuRule::required}});
+                }},
+               {"size",
+                [&](auto& n) {
+                  config.rules.size = read_word<model::SizeRule>(
+                      prefix + ".size", n, {{"fit", model::SizeRule::fit}, {"exact", model::SizeRule::exact}});
+                }},
+               {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
+               {"work_dir", [&](auto& n) { config.work = read_absolute(prefix + ".work_dir", n); }},
+               {"machine", [&](auto& n) { config.machine = read_machine(n); }},
+               {"enforce_memory", [&](auto& n) { config.enforce_memory = read_flag(prefix + ".enforce_memory", n); }},
+           });
 }
 
 std::vector<std::filesystem::path> read_roots(const YAML::Node& node) {
