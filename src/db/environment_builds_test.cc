@@ -89,6 +89,12 @@ TEST_F(BuiltEnvironments, OfARunKeepItsLockAsLongAsTheRun) {
   run_environments::put(connection, run.sequence, environment);
   EXPECT_EQ(run_environments::find(connection, run.sequence), environment);
   EXPECT_TRUE(is_kept(kLock));
+  run_environments::set_build(connection, run.sequence, 5);
+  EXPECT_EQ(run_environments::find(connection, run.sequence)->build, 5);
+  EXPECT_FALSE(run_environments::is_awaited(connection, 5)) << "the run is over";
+  connection.execute("UPDATE runs SET terminal = 0");
+  EXPECT_TRUE(run_environments::is_awaited(connection, 5));
+  EXPECT_FALSE(run_environments::is_awaited(connection, 4));
   runs::remove(connection, run);
   EXPECT_FALSE(is_kept(kLock));
 }

@@ -65,6 +65,18 @@ std::vector<Event> append_moves(Connection& connection, const model::RunRecord& 
   return appended;
 }
 
+void append_build(Connection& connection, std::string_view workspace, std::int64_t build, std::string_view state,
+                  base::UtcTime at) {
+  Event event{.id = 0,
+              .workspace = std::string(workspace),
+              .run = 0,
+              .run_id = {fmt::format("{}", build)},
+              .kind = std::string(kBuildKind),
+              .reason = std::string(state),
+              .at = at};
+  append(connection, event);
+}
+
 Event append_change(Connection& connection, const model::RunRecord& run, std::string_view kind, std::string_view reason,
                     base::UtcTime at) {
   Event event{.id = 0,

@@ -37,6 +37,11 @@ Event append_change(Connection& connection, const model::RunRecord& run, std::st
 Event replace_change(Connection& connection, const model::RunRecord& run, std::string_view kind,
                      std::string_view reason, base::UtcTime at);
 
+// A build of an environment has come to this state. Its number stands where those of runs have an id.
+inline constexpr std::string_view kBuildKind = "environment-build";
+void append_build(Connection& connection, std::string_view workspace, std::int64_t build, std::string_view state,
+                  base::UtcTime at);
+
 // Oldest first.
 std::vector<Event> list(Connection& connection, std::int64_t run);
 std::vector<Event> list_after(Connection& connection, std::string_view workspace, std::int64_t after, int limit);

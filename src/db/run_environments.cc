@@ -19,4 +19,17 @@ std::optional<RunEnvironment> find(Connection& connection, std::int64_t run) {
   return out;
 }
 
+void set_build(Connection& connection, std::int64_t run, std::int64_t build) {
+  connection.prepare("UPDATE run_environments SET build = ? WHERE run = ?").bind_all(build, run).run();
+}
+
+bool is_awaited(Connection& connection, std::int64_t build) {
+  return connection
+      .prepare(
+          "SELECT 1 FROM runs AS r INDEXED BY runs_live JOIN run_environments AS e ON e.run = r.sequence"
+          " WHERE r.terminal = 0 AND e.build = ?")
+      .bind(build)
+      .step();
+}
+
 }  // namespace lathe::db::run_environments

@@ -19,5 +19,9 @@ struct RunEnvironment {
 
 void put(Connection& connection, std::int64_t run, const RunEnvironment& environment);
 std::optional<RunEnvironment> find(Connection& connection, std::int64_t run);
+// The run waits for this build.
+void set_build(Connection& connection, std::int64_t run, std::int64_t build);
+// Whether a run that is not over waits for it.
+bool is_awaited(Connection& connection, std::int64_t build);
 
 }  // namespace lathe::db::run_environments

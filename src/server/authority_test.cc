@@ -54,8 +54,8 @@ struct AuthorityTest : ::testing::Test {
   Reserve reserve{state, home, files, scope};
   rt::Notifier events{home};
   cas::Views views = base::value_or_throw(cas::Views::open(folder / "views", *store));
-  Core core{home,     files, scope,   rt::system_clock(), *database, *store, store_work, views,
-            provider, site,  metrics, reserve,            events};
+  Core core{home,    files,   scope, rt::system_clock(), *database, *store, store_work, views, provider, site,
+            metrics, reserve, events};
   Authority authority{core};
 
   void TearDown() override {

@@ -9,6 +9,8 @@ void add_all_routes(net::Router& router, Services& services) {
   add_dataset_routes(router, services);
   add_model_routes(router, services);
   add_environment_routes(router, services);
+  add_build_routes(router, services);
+  add_lock_routes(router, services);
   add_run_routes(router, services);
   add_client_run_routes(router, services);
   add_run_file_routes(router, services);

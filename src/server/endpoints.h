@@ -21,6 +21,9 @@
 
 namespace lathe::server {
 
+class EnvironmentBuilds;
+class EnvironmentSite;
+
 // Everything an endpoint may call.
 struct Services {
   Core& core;
@@ -34,6 +37,8 @@ struct Services {
   DiskBudget& budget;
   MetricJournals& journals;
   UrlSources& urls;
+  EnvironmentSite& environments;
+  EnvironmentBuilds& builds;
   RunPreparation& preparation;
   SecretRotation& rotation;
   base::UtcTime started;
@@ -56,6 +61,8 @@ void add_dataset_routes(net::Router& router, Services& services);
 void add_dataset_file_routes(net::Router& router, Services& services);
 void add_model_routes(net::Router& router, Services& services);
 void add_environment_routes(net::Router& router, Services& services);
+void add_build_routes(net::Router& router, Services& services);
+void add_lock_routes(net::Router& router, Services& services);
 void add_run_routes(net::Router& router, Services& services);
 void add_client_run_routes(net::Router& router, Services& services);
 void add_run_file_routes(net::Router& router, Services& services);

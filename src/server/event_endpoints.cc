@@ -26,13 +26,13 @@ json::object event_json(const Event& event) {
     if (!state) return nullptr;
     return json::string(model::state_name(*state));
   };
-  return {{"id", event.id},
-          {"run_id", event.run_id.value},
-          {"kind", event.kind},
-          {"from", name(event.from)},
-          {"to", name(event.to)},
-          {"reason", event.reason},
-          {"at", base::format_utc(event.at)}};
+  json::object out{{"id", event.id},       {"kind", event.kind},     {"from", name(event.from)},
+                   {"to", name(event.to)}, {"reason", event.reason}, {"at", base::format_utc(event.at)}};
+  if (event.kind == db::events::kBuildKind)
+    out["build"] = static_cast<std::int64_t>(base::parse_u64(event.run_id.value).value_or(0));
+  else
+    out["run_id"] = event.run_id.value;
+  return out;
 }
 
 std::int64_t resume_point(const Request& request) {
@@ -56,7 +56,7 @@ Task<void> stream_events(Services& services, std::string workspace, std::string 
     std::string text;
     for (const auto& event : events) {
       after = event.id;
-      if (!run_id.empty() && event.run_id.value != run_id) continue;
+      if (!run_id.empty() && (event.run_id.value != run_id || event.kind == db::events::kBuildKind)) continue;
       text += fmt::format("id: {}\nevent: {}\ndata: {}\n\n", event.id, event.kind, json::serialize(event_json(event)));
     }
     if (!text.empty()) co_await out.write(text);

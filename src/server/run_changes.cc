@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "db/attempts.h"
 #include "db/computes.h"
+#include "db/environment_locks.h"
 #include "db/events.h"
 #include "db/experiments.h"
 #include "db/node_claims.h"
@@ -76,10 +77,27 @@ void check_parent(Connection& connection, const std::string& workspace, const mo
         .hint("name a run of the same workspace; lathe run list shows them");
 }
 
-model::Change get_ready(const RunRecord& run, base::UtcTime now) {
+model::Change get_ready(const RunRecord& run, const Wish& wish, base::UtcTime now) {
   if (run.spec.kind == model::RunKind::interactive) return base::value_or_throw(model::interactive_started(run, now));
-  if (!run.spec.inputs.empty()) return {.run = run, .attempt = std::nullopt, .moves = {}, .changed = false};
-  return base::value_or_throw(model::prepared(run, "the environment is the user's", now));
+  if (!run.spec.inputs.empty() || !wish.is_environment_ready)
+    return {.run = run, .attempt = std::nullopt, .moves = {}, .changed = false};
+  const bool is_built = wish.environment && wish.environment->lock;
+  auto reason = is_built ? "its environment is here" : "the environment is the user's";
+  return base::value_or_throw(model::prepared(run, reason, now));
+}
+
+std::string prepared_reason(const Prepared& prepared) {
+  std::string reason;
+  if (prepared.environment && prepared.environment->lock)
+    reason = fmt::format("its environment is here: {}", prepared.environment->lock->hex().substr(0, 12));
+  if (prepared.inputs.empty()) return reason;
+  std::int64_t files = 0, bytes = 0;
+  for (const auto& [name, input] : prepared.inputs) {
+    files += input.files;
+    bytes += input.bytes;
+  }
+  return fmt::format("{}{}its inputs are here: {} files, {}", reason, reason.empty() ? "" : "; ", files,
+                     base::human_bytes(static_cast<std::uint64_t>(bytes)));
 }
 
 struct Loaded {
@@ -136,10 +154,15 @@ Changed submit_run(Connection& connection, const model::Submission& submission, 
   check_parent(connection, submission.workspace, spec.parent);
   db::experiments::ensure(connection, submission.workspace, spec.experiment, now);
   auto made = model::make_run(submission, spec, now);
-  // Nothing has to be built for the user's own interpreter: without inputs the run is ready for the queue at once.
-  auto ready = get_ready(made.run, now);
+  // Nothing has to be built for the user's own interpreter or an environment that is here: without inputs the run is
+  // ready for the queue at once.
+  auto ready = get_ready(made.run, wish, now);
   db::runs::insert(connection, ready.run);
   db::runs::store_definition(connection, ready.run.sequence, wish.definition);
+  if (wish.environment) {
+    db::environment_locks::put_definition(connection, wish.environment->definition, *wish.environment_definition);
+    db::run_environments::put(connection, ready.run.sequence, *wish.environment);
+  }
   db::events::append_moves(connection, ready.run, made.moves);
   db::events::append_moves(connection, ready.run, ready.moves);
   audit(connection, caller, now, "run.submit", submission.id.value);
@@ -153,19 +176,13 @@ Changed end_interactive_run(Connection& connection, const RunRecord& run, const 
                       now);
 }
 
-Changed prepare_run(Connection& connection, const std::string& run_id, const model::ResolvedInputs& inputs,
-                    base::UtcTime now) {
+Changed prepare_run(Connection& connection, const std::string& run_id, const Prepared& prepared, base::UtcTime now) {
   auto run = db::runs::get(connection, model::RunId{run_id});
-  std::int64_t files = 0, bytes = 0;
-  for (const auto& [name, input] : inputs) {
-    files += input.files;
-    bytes += input.bytes;
-  }
-  auto reason =
-      fmt::format("its inputs are here: {} files, {}", files, base::human_bytes(static_cast<std::uint64_t>(bytes)));
-  auto changed =
-      store_change(connection, run, model::prepared(run, std::move(reason), now), by_server(), "run.prepare", now);
-  if (changed.changed) db::run_inputs::put(connection, run.sequence, inputs);
+  auto changed = store_change(connection, run, model::prepared(run, prepared_reason(prepared), now), by_server(),
+                              "run.prepare", now);
+  if (!changed.changed) return changed;
+  db::run_inputs::put(connection, run.sequence, prepared.inputs);
+  if (prepared.environment) db::run_environments::put(connection, run.sequence, *prepared.environment);
   return changed;
 }
 

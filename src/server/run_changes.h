@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "db/run_environments.h"
 #include "db/sqlite.h"
 #include "model/run_moves.h"
 #include "server/core.h"
@@ -23,10 +24,14 @@ struct AttemptName {
   int number = 0;
 };
 
-// What a submit asks for: the spec, and the client's own description of it (JSON, may be empty).
+// What a submit asks for: the spec, the client's own description of it (JSON, may be empty), and the environment that
+// Lathe builds for it or whose interpreter is its user's.
 struct Wish {
   const model::RunSpec& spec;
   const std::string& definition;
+  const db::run_environments::RunEnvironment* environment = nullptr;
+  const std::string* environment_definition = nullptr;
+  bool is_environment_ready = true;
 };
 // The same id with the same content is the same run (changed is false), with other content a conflict.
 Changed submit_run(db::Connection& connection, const model::Submission& submission, const Wish& wish,
@@ -34,9 +39,13 @@ Changed submit_run(db::Connection& connection, const model::Submission& submissi
 // Completed, or Failed with the error.
 Changed end_interactive_run(db::Connection& connection, const model::RunRecord& run,
                             const std::optional<model::RunError>& error, const Caller& caller, base::UtcTime now);
-// Preparing → Queued, with what its inputs turned out to be; conflict when it was canceled meanwhile.
-Changed prepare_run(db::Connection& connection, const std::string& run_id, const model::ResolvedInputs& inputs,
-                    base::UtcTime now);
+// What the preparation found: what the inputs turned out to be, and what the environment was locked to.
+struct Prepared {
+  model::ResolvedInputs inputs;
+  std::optional<db::run_environments::RunEnvironment> environment;
+};
+// Preparing → Queued; conflict when it was canceled meanwhile.
+Changed prepare_run(db::Connection& connection, const std::string& run_id, const Prepared& prepared, base::UtcTime now);
 // Preparing → Failed.
 Changed fail_preparation(db::Connection& connection, const std::string& run_id, const std::string& message,
                          base::UtcTime now);

@@ -6,6 +6,7 @@
 #include "db/runs.h"
 #include "server/http_tools.h"
 #include "server/run_changes.h"
+#include "server/run_environment.h"
 #include "wire/run.h"
 
 namespace lathe::server {
@@ -41,13 +42,16 @@ Task<Response> show_run(Services& services, RunRecord run, int status) {
   std::vector<model::AttemptRecord> attempts;
   std::string definition;
   model::ResolvedInputs inputs;
+  std::optional<wire::BuiltEnvironment> built;
   co_await services.core.database.read([&](db::Connection& connection) {
     attempts = db::attempts::list(connection, run.sequence);
     if (!run.spec.inputs.empty()) inputs = db::run_inputs::list(connection, run.sequence);
+    if (may_be_built(run.spec))
+      if (auto row = db::run_environments::find(connection, run.sequence)) built = show_environment(*row);
     if (run.spec.definition) definition = db::runs::definition(connection, run.sequence);
   });
-  co_return Response::json(wire::encode_run({run, attempts, services.preparation.explain(run), &inputs}, definition),
-                           status);
+  wire::RunView view{run, attempts, services.preparation.explain(run), &inputs, built ? &*built : nullptr};
+  co_return Response::json(wire::encode_run(view, definition), status);
 }
 
 Task<Response> edit_run(Services& services, Request& request, EditNote note, std::function<void(RunRecord&)> apply) {

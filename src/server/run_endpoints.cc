@@ -43,35 +43,42 @@ Task<Response> submit(Services& services, Request& request) {
   auto& core = services.core;
   const auto& workspace = request.params.at("workspace");
   model::Submission submission{parsed.id, workspace, request.principal.name, {}};
+  EnvironmentPlan plan;
   // Refused before anything is written: what can never run, and a snapshot that is not all here. A repeated submit must
   // get the run that exists, even when the compute target has gone since.
   auto existing = co_await core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, workspace);
     check_may_submit(connection, request.principal, parsed.spec);
-    return db::runs::find(connection, parsed.id);
+    auto found = db::runs::find(connection, parsed.id);
+    if (!found) plan = plan_environment(connection, core.site, workspace, parsed.spec, parsed.environment_definition);
+    return found;
   });
   if (!existing) {
     core.reserve.require_room();
     if (parsed.spec.kind == model::RunKind::script)
       submission.notes = services.dispatcher.check_can_run(workspace, parsed.spec);
-    for (auto& note : check_interpreter(core.site, parsed.spec)) submission.notes.push_back(std::move(note));
     if (!parsed.spec.inputs.empty() || !parsed.spec.outputs.empty())
       co_await core.database.read(
           [&](db::Connection& connection) { check_run_data(connection, workspace, parsed.spec); });
     if (parsed.spec.snapshot)
       co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
   }
+  for (auto& note : plan.notes) submission.notes.push_back(std::move(note));
   auto caller = caller_of(request);
   auto now = core.clock.utc();
-  Wish wish{parsed.spec, parsed.definition};
+  co_await look_for_environment(services.builds, workspace, parsed.spec, plan);
+  Wish wish{parsed.spec, parsed.definition, plan.definition ? &plan.row : nullptr,
+            plan.definition ? &plan.definition->text : nullptr, !plan.is_built || plan.row.lock};
   auto outcome = co_await core.database.write(
       [&](db::Connection& connection) { return submit_run(connection, submission, wish, caller, now); });
   if (!outcome.changed) co_return co_await show_run(services, std::move(outcome.run), 200);
   services.dispatcher.submitted(outcome.run);
   services.preparation.submitted(outcome.run);
   core.events.notify();
-  co_return Response::json(
-      wire::encode_run({outcome.run, {}, services.preparation.explain(outcome.run)}, parsed.definition), 201);
+  auto built = show_environment(plan.row);
+  wire::RunView view{
+      outcome.run, {}, services.preparation.explain(outcome.run), nullptr, plan.definition ? &built : nullptr};
+  co_return Response::json(wire::encode_run(view, parsed.definition), 201);
 }
 
 // `key` or `key=value` of the query parameter `name`.

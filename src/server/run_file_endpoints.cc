@@ -6,6 +6,7 @@
 #include "server/endpoints.h"
 #include "server/http_tools.h"
 #include "server/run_changes.h"
+#include "server/run_environment.h"
 #include "wire/run.h"
 
 namespace lathe::server {
@@ -34,6 +35,19 @@ Task<RunRecord> load(Services& services, const Request& request) {
   });
 }
 
+// The build that the run waits for, or waited for.
+Task<std::optional<EnvironmentBuilds::Build>> find_build(Services& services, RunRecord run) {
+  if (!may_be_built(run.spec)) co_return std::nullopt;
+  auto build =
+      co_await services.core.database.read([&](db::Connection& connection) -> std::optional<EnvironmentBuilds::Build> {
+        auto row = db::run_environments::find(connection, run.sequence);
+        if (!row || !row->build) return std::nullopt;
+        return db::environment_builds::find(connection, run.workspace, *row->build);
+      });
+  if (build) build = services.builds.current(std::move(*build));
+  co_return build;
+}
+
 Task<Response> list_files(Services& services, Request& request) {
   allow_query(request, {"prefix", "limit", "cursor"});
   int limit = page_limit(request);
@@ -48,6 +62,10 @@ Task<Response> list_files(Services& services, Request& request) {
     if (!stream.name.starts_with(prefix)) continue;
     items.push_back({{"path", stream.name}, {"size", co_await services.logs.size(stream)}, {"kind", "log"}});
   }
+  // That of a build is an artifact when it is over.
+  if (cursor.empty() && run.state == model::RunState::preparing && kBuildLog.starts_with(prefix))
+    if (auto build = co_await find_build(services, run); build && !build->ended)
+      items.push_back({{"path", kBuildLog}, {"size", build->log_bytes}, {"kind", "log"}});
   for (const auto& file : page.items)
     items.push_back({{"path", file.path},
                      {"size", file.size},
@@ -63,6 +81,29 @@ Response attachment(const std::string& type) {
   response.headers["content-type"] = type;
   response.headers["content-disposition"] = "attachment";
   return response;
+}
+
+// As it is now, or on until the build is over. A run whose environment was here has none.
+Task<Response> get_build_log(Services& services, Request& request, RunRecord run, LiveLogs::Part part, bool follow) {
+  auto build = co_await find_build(services, run);
+  auto& events = services.core.events;
+  while (follow && !build && run.state == model::RunState::preparing) {
+    co_await events.changed(events.version(), request.cancel);
+    run = co_await load(services, request);
+    build = co_await find_build(services, run);
+  }
+  if (!build)
+    throw Error(Code::not_found, fmt::format("run '{}' has no log of a build", run.id.value))
+        .field("name")
+        .hint("nothing had to be built for it");
+  auto response = attachment("application/octet-stream");
+  response.headers["lathe-log-offset"] = fmt::format("{}", part.offset);
+  response.may_be_packed = true;
+  response.body = net::StreamBody(
+      [&services, build = *build, part, follow, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+        co_await services.builds.copy_log(build, part.offset, part.length, follow, cancel, out);
+      });
+  co_return response;
 }
 
 Task<Response> get_content(Services& services, Request& request) {
@@ -81,6 +122,7 @@ Task<Response> get_content(Services& services, Request& request) {
     response.body = net::FileBody{blob.release(), range.offset, range.length};
     co_return response;
   }
+  if (path == kBuildLog) co_return co_await get_build_log(services, request, std::move(run), {}, false);
   auto log = run.attempt > 0 ? find_log(run, run.attempt, path) : std::nullopt;
   if (!log)
     throw Error(Code::not_found, fmt::format("run '{}' has no file '{}'", run.id.value, path))
@@ -112,6 +154,7 @@ Task<Response> get_log(Services& services, Request& request) {
   bool follow = query_flag(request, "follow", false);
   auto attempt = query_integer(request, "attempt", 0);
   if (request.query_value("attempt")) base::value_or_throw(model::check_range("attempt", attempt, 1, INT32_MAX));
+  if (name == kBuildLog) co_return co_await get_build_log(services, request, std::move(run), {offset}, follow);
   if (!find_log(run, 1, name))
     throw Error(Code::not_found, fmt::format("run '{}' has no log '{}'", run.id.value, name)).field("name");
   if (follow) run = co_await wait_for_attempt(services, request, std::move(run));

@@ -1,19 +1,22 @@
-// RunPreparation: what the server does for a run between its submit and the queue: it brings the data of its inputs
-// into the store and fixes what they are. One coroutine for each run that is Preparing; after a restart it is begun
-// again, and what is in the store already costs nothing. Home thread.
+// RunPreparation: what the server does for a run between its submit and the queue: it has its environment built, brings
+// the data of its inputs into the store and fixes what they are. One coroutine for each run that is Preparing; after a
+// restart it is begun again, and what is there already costs nothing. Home thread.
 #pragma once
 
 #include <map>
 
+#include "db/environment_builds.h"
 #include "server/dispatcher.h"
 #include "server/url_sources.h"
 
 namespace lathe::server {
 
+class EnvironmentBuilds;
+
 class RunPreparation {
  public:
-  RunPreparation(Core& core, UrlSources& urls, Dispatcher& dispatcher)
-      : core_(core), urls_(urls), dispatcher_(dispatcher) {}
+  RunPreparation(Core& core, UrlSources& urls, EnvironmentBuilds& builds, Dispatcher& dispatcher)
+      : core_(core), urls_(urls), builds_(builds), dispatcher_(dispatcher) {}
 
   // Before the API opens: goes on with every run that is Preparing.
   rt::Task<void> recover();
@@ -27,15 +30,21 @@ class RunPreparation {
  private:
   struct Work {
     rt::CancelSource cancel;
-    std::string news = "its inputs are looked up";
+    std::string news = "its inputs are looked up", until = "its inputs are in the store";
+    std::optional<db::environment_builds::Build> build;  // that it waits or waited for
   };
   rt::Task<void> prepare(model::RunRecord run);
   rt::Task<model::ResolvedInputs> resolve(const model::RunRecord& run, rt::CancelToken cancel);
-  rt::Task<void> queue(model::RunRecord run, model::ResolvedInputs inputs);
+  // Nothing for a run without an environment that Lathe builds.
+  rt::Task<std::optional<db::run_environments::RunEnvironment>> build(const model::RunRecord& run,
+                                                                      rt::CancelToken cancel);
+  rt::Task<void> keep_build_log(model::RunRecord run, db::environment_builds::Build build);
+  rt::Task<void> queue(model::RunRecord run, Prepared prepared);
   rt::Task<void> fail(model::RunRecord run, base::Error why);
 
   Core& core_;
   UrlSources& urls_;
+  EnvironmentBuilds& builds_;
   Dispatcher& dispatcher_;
   std::map<std::string, Work> working_;  // by run id
 };

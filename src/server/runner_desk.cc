@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "db/attempts.h"
+#include "db/environment_locks.h"
 #include "db/events.h"
 #include "db/runs.h"
 #include "server/artifact_intake.h"
@@ -62,6 +63,17 @@ void RunnerDesk::note_claim(const LiveAttemptPtr& live, int node) {
   }(*this, {live->run.id.value, live->attempt.number}, node, *live->attempt.claimed));
 }
 
+Task<void> RunnerDesk::add_environment(const model::RunRecord& run, wire::RunnerOrder& order) {
+  std::optional<db::run_environments::RunEnvironment> row;
+  std::string definition;
+  if (may_be_built(run.spec))
+    co_await core_.database.read([&](db::Connection& connection) {
+      row = db::run_environments::find(connection, run.sequence);
+      if (row && !row->lock) definition = db::environment_locks::get_definition(connection, row->definition);
+    });
+  order_environment(environments_, core_.site, run.spec, row, definition, order);
+}
+
 Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_here) {
   auto live = get_live(name);
   const auto& slices = live->attempt.slices;
@@ -80,7 +92,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_he
   order.resource_group = home.resource_group;
   order.experiment = spec.experiment;
   order.command = spec.command;
-  order.environment = resolve_environment(core_.site, spec);
+  co_await add_environment(live->run, order);
   order.snapshot = spec.snapshot;
   order.slice = slices[static_cast<std::size_t>(node)];
   order.token_expiry = token_expiry(*live);

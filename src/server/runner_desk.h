@@ -18,10 +18,13 @@
 
 namespace lathe::server {
 
+class EnvironmentSite;
+
 class RunnerDesk {
  public:
-  RunnerDesk(Core& core, LiveAttempts& attempts, LiveLogs& logs, Dispatcher& dispatcher)
-      : core_(core), attempts_(attempts), logs_(logs), dispatcher_(dispatcher) {}
+  RunnerDesk(Core& core, LiveAttempts& attempts, LiveLogs& logs, Dispatcher& dispatcher,
+             const EnvironmentSite& environments)
+      : core_(core), attempts_(attempts), logs_(logs), dispatcher_(dispatcher), environments_(environments) {}
 
   // Answers from memory; the move to Running is written behind the answer. Losing that write in a crash loses nothing:
   // the placement is on disk, and the runner speaks again when it reconnects.
@@ -54,11 +57,13 @@ class RunnerDesk {
   rt::Task<void> require_whole_logs(AttemptName name, std::map<std::string, std::uint64_t> log_bytes);
   rt::Task<void> seal_log(AttemptName name, int node);
   rt::Task<db::workspaces::Workspace> workspace(std::string name);
+  rt::Task<void> add_environment(const model::RunRecord& run, wire::RunnerOrder& order);
 
   Core& core_;
   LiveAttempts& attempts_;
   LiveLogs& logs_;
   Dispatcher& dispatcher_;
+  const EnvironmentSite& environments_;
   std::map<std::string, db::workspaces::Workspace> workspaces_;
 };
 

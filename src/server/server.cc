@@ -9,6 +9,7 @@
 #include "compute/local_provider.h"
 #include "db/computes.h"
 #include "server/endpoints.h"
+#include "server/environment_builds.h"
 #include "server/state_dir.h"
 #include "server/sweep.h"
 #include "sys/gpu.h"
@@ -65,14 +66,16 @@ class Server {
         attempts_(home),
         logs_(state.live(), home, files_, store, database),
         dispatcher_(core_, authority_, attempts_, logs_, "unix://" + state.socket().string()),
-        desk_(core_, attempts_, logs_, dispatcher_),
+        environments_(core_),
+        builds_(core_, environments_, state.builds()),
+        desk_(core_, attempts_, logs_, dispatcher_, environments_),
         uploads_(store),
         staging_(store),
         trees_(core_),
         budget_(core_),
         journals_(core_),
         urls_(core_, budget_),
-        preparation_(core_, urls_, dispatcher_),
+        preparation_(core_, urls_, builds_, dispatcher_),
         rotation_(core_),
         services_{core_,
                   authority_,
@@ -85,6 +88,8 @@ class Server {
                   budget_,
                   journals_,
                   urls_,
+                  environments_,
+                  builds_,
                   preparation_,
                   rotation_,
                   core_.clock.utc(),
@@ -111,6 +116,7 @@ class Server {
   Task<void> stop() {
     state_.forget_address();
     store_work_.stop();  // before the drain: who waits for it would use that up
+    builds_.stop();
     co_await http_.stop(kDrain);
     scope_.stop();
     co_await scope_.join();
@@ -118,6 +124,7 @@ class Server {
   }
 
   void stop_files() {
+    builds_.join();
     store_work_.join();
     files_.stop();
   }
@@ -131,6 +138,7 @@ class Server {
     co_await make_default_workspace();
     co_await dispatcher_.recover();
     dispatcher_.start();
+    co_await builds_.recover();
     co_await preparation_.recover();
     scope_.spawn("sweep", sweep_leftovers(core_, logs_));
     co_await open_doors();
@@ -197,6 +205,8 @@ class Server {
   LiveAttempts attempts_;
   LiveLogs logs_;
   Dispatcher dispatcher_;
+  EnvironmentSite environments_;
+  EnvironmentBuilds builds_;
   RunnerDesk desk_;
   cas::PartialUploads uploads_;
   cas::StagingArea staging_;

@@ -99,7 +99,21 @@ providers:
 disk_budget_gb: 2
 store: {lease_hours: 1}
 logs: {segment_mb: 1}
-environments: {interpreter: /usr/bin/python3}
+environments:
+  interpreter: /usr/bin/python3
+  cache: /var/cache/lathe
+  uv: /opt/uv
+  index: https://index.example/simple
+  extra_indexes: [http://other.example/simple]
+  wheelhouse: /srv/wheels
+  channels: [file:///srv/channel]
+  pythons: [/opt/python]
+  offline: true
+  python_downloads: false
+  strict: true
+  era: off
+  keep_days: 2
+  limit_gb: 3
 secrets: {key_folder: /etc/lathe/keys}
 mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
 )");
@@ -114,7 +128,18 @@ mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
   EXPECT_EQ(config->disk_budget_bytes, 2ull << 30);
   EXPECT_EQ(config->blob_lease, std::chrono::hours(1));
   EXPECT_EQ(config->log_segment_bytes, 1u << 20);
-  EXPECT_EQ(config->interpreter, "/usr/bin/python3");
+  const auto& environments = config->environments;
+  EXPECT_EQ(environments.interpreter, "/usr/bin/python3");
+  EXPECT_EQ(environments.cache, "/var/cache/lathe");
+  EXPECT_EQ(environments.uv, "/opt/uv");
+  EXPECT_EQ(environments.index, "https://index.example/simple");
+  EXPECT_EQ(environments.extra_indexes, (std::vector<std::string>{"http://other.example/simple"}));
+  EXPECT_EQ(environments.wheelhouse, "/srv/wheels");
+  EXPECT_EQ(environments.pythons.size(), 1u);
+  EXPECT_TRUE(environments.offline && environments.strict);
+  EXPECT_FALSE(environments.python_downloads || environments.era);
+  EXPECT_EQ(environments.keep, std::chrono::hours(48));
+  EXPECT_EQ(environments.limit_bytes, 3ull << 30);
   EXPECT_EQ(config->key_folder, "/etc/lathe/keys");
   EXPECT_EQ(config->mount_cache_bytes, 512u << 20);
   EXPECT_EQ(config->mount_cache_folder, "/scratch/chunks");
@@ -131,6 +156,10 @@ TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {
                              {"mounts: {cache_gb: -1}", "mounts.cache_gb"},
                              {"mounts: {cache_folder: here}", "mounts.cache_folder"},
                              {"logs: {segment_mb: [1]}", "logs.segment_mb"},
+                             {"environments: {index: pypi}", "environments.index"},
+                             {"environments: {index: 'https://me:x@pypi'}", "environments.index"},
+                             {"environments: {era: maybe}", "environments.era"},
+                             {"environments: {substitutions: /no/such/file}", "environments.substitutions"},
                              {"providers: {local: {machine: {cores: 2}}}", "providers.local.machine"}}) {
     auto config = parse_site_config(text);
     ASSERT_FALSE(config) << text;

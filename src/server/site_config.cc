@@ -82,12 +82,7 @@ SiteConfig read_config(const YAML::Node& root) {
       {
           {"providers",
            [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
-          {"environments",
-           [&](auto& n) {
-             read_map("environments", n, {{"interpreter", [&](auto& path) {
-                                             config.interpreter = read_absolute("environments.interpreter", path);
-                                           }}});
-           }},
+          {"environments", [&](auto& n) { read_environment_rules(config.environments, n); }},
           {"secrets",
            [&](auto& n) {
              read_map(

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "model/compute.h"
 #include "net/outbound.h"
+#include "server/site_environments.h"
 
 namespace lathe::server {
 
@@ -21,7 +22,7 @@ struct SiteConfig {
   std::filesystem::path work;             // providers.local.work_dir
   std::optional<model::Machine> machine;  // providers.local.machine: a fixed inventory instead of the real one
   bool enforce_memory = true;             // providers.local.enforce_memory
-  std::filesystem::path interpreter;      // environments.interpreter: for runs that bring none
+  EnvironmentRules environments;          // environments
   std::filesystem::path key_folder;       // secrets.key_folder: where the keys of the workspaces' secrets are kept
   std::uint64_t disk_budget_bytes = 0;    // disk_budget_gb; 0: no budget
   std::chrono::seconds blob_lease = std::chrono::hours(24);  // store.lease_hours

@@ -27,6 +27,7 @@ class StateDir {
   std::filesystem::path store() const { return root_ / "store"; }
   std::filesystem::path views() const { return root_ / "views"; }
   std::filesystem::path live() const { return root_ / "live"; }
+  std::filesystem::path builds() const { return root_ / "builds"; }
   std::filesystem::path work() const { return root_ / "work"; }
   std::filesystem::path socket() const { return root_ / "run" / "api.sock"; }
   std::filesystem::path config() const { return root_ / "config.yaml"; }

@@ -1,0 +1,219 @@
+// What a build does: lock, keep the lock, realise, end.
+#include "server/environment_build_work.h"
+
+#include <boost/json.hpp>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "db/environment_locks.h"
+#include "db/events.h"
+#include "envs/locker.h"
+#include "server/environment_credentials.h"
+#include "server/environment_files.h"
+
+namespace lathe::server {
+
+using base::Code;
+using base::Error;
+using db::environment_builds::State;
+using rt::Task;
+namespace json = boost::json;
+
+namespace {
+
+std::string error_json(const Error& error) {
+  json::object out{{"code", base::code_name(error.code())}, {"message", error.text()}};
+  out["hint"] = error.hint().empty() ? json::value(nullptr) : json::value(error.hint());
+  return json::serialize(out);
+}
+
+}  // namespace
+
+// At most as many at once as there are threads, so that `waiting` says the truth.
+Task<void> EnvironmentBuilds::take_turn(WorkPtr work) {
+  while (free_ == 0) {
+    co_await turns_.changed(turns_.version(), core_.scope.token());
+    if (work->stop.stop_requested()) throw Error(Code::cancelled, "given up before it began");
+  }
+  --free_;
+}
+
+void EnvironmentBuilds::end_turn() {
+  ++free_;
+  turns_.notify();
+}
+
+Task<void> EnvironmentBuilds::run(WorkPtr work) {
+  rt::CancelSubscription stopping(core_.scope.token(), [work] { work->stop.request_stop(); });
+  std::optional<Error> failure;
+  bool has_turn = false;
+  try {
+    co_await take_turn(work);
+    has_turn = true;
+    co_await lock_and_realise(work);
+  } catch (const Error& error) {
+    failure = error;
+  }
+  if (has_turn) end_turn();
+  if (core_.scope.token().cancelled()) co_return;  // the next server goes on
+  co_await finish(std::move(work), std::move(failure));
+}
+
+Task<void> EnvironmentBuilds::lock_and_realise(WorkPtr work) {
+  work->build.started = core_.clock.utc();
+  Definition definition;
+  definition.text = co_await core_.database.read([&](db::Connection& connection) {
+    return db::environment_locks::get_definition(connection, work->build.definition);
+  });
+  const auto spec = read_definition(definition);
+  auto lock = co_await get_lock(work, spec);
+  work->build.lock = lock.digest;
+  work->build.substitutions_json = substitutions_json(lock);
+  work->build.state = State::building;
+  co_await store(work, "building");
+  co_await realise(work, spec, lock);
+}
+
+Task<envs::Lock> EnvironmentBuilds::get_lock(WorkPtr work, const envs::Spec& spec) {
+  if (!work->build.refresh) {
+    auto known = co_await core_.database.read([&](db::Connection& connection) {
+      return db::environment_locks::find(connection, work->build.workspace, work->build.key);
+    });
+    if (known) {
+      work->log->line(fmt::format("locked already: {}", known->lock.hex()));
+      co_return co_await read_lock(known->lock);
+    }
+  }
+  co_return co_await make_lock(work, spec);
+}
+
+Task<envs::Lock> EnvironmentBuilds::make_lock(WorkPtr work, const envs::Spec& spec) {
+  work->build.state = State::locking;
+  co_await store(work, "locking");
+  auto credentials = co_await index_credentials(core_, work->build.workspace, spec);
+  auto lock = co_await threads_.run(core_.home, [&] {
+    auto settings = site_.for_locking();
+    settings.credentials = credentials;
+    if (work->build.source) settings.source_folder = base::value_or_throw(core_.views.get(*work->build.source));
+    auto log = [&](std::string_view line) { work->log->line(line); };
+    return base::value_or_throw(envs::make_lock(settings, spec, log, work->stop.get_token()));
+  });
+  co_await keep_lock(work, lock);
+  co_return lock;
+}
+
+// The document and the SDK are in the store before a row names them.
+Task<void> EnvironmentBuilds::keep_lock(WorkPtr work, const envs::Lock& lock) {
+  co_await keep_lock_blobs(core_, lock);
+  auto now = core_.clock.utc();
+  auto files = lock_files(lock);
+  co_await core_.reserve.spend([&] {
+    return core_.database.write([&](db::Connection& connection) {
+      db::environment_locks::put(connection, work->build.workspace, work->build.key,
+                                 {lock.digest, substitutions_json(lock), now, work->build.created_by}, files);
+    });
+  });
+}
+
+Task<void> EnvironmentBuilds::realise(WorkPtr work, const envs::Spec& spec, const envs::Lock& lock) {
+  auto credentials = co_await index_credentials(core_, work->build.workspace, spec);
+  BuildFiles files(core_.store, folder_ / fmt::format("{}.files", work->build.id));
+  auto ensure = [&]() -> Task<void> {
+    co_await threads_.run(core_.home, [&] {
+      auto settings = site_.for_lock(lock, spec);
+      settings.credentials = credentials;
+      settings.fetch_file = [&](const base::Digest& digest, const std::string& name) {
+        return files.fetch(digest, name);
+      };
+      auto log = [&](std::string_view line) { work->log->line(line); };
+      return base::value_or_throw(envs::Cache(settings).ensure(lock, log, work->stop.get_token(), envs::Check::files));
+    });
+  };
+  try {
+    co_await ensure();
+    co_return;
+  } catch (const Error& error) {
+    if (error.code() != Code::no_space) throw;
+    work->log->line(fmt::format("{}; environments that nobody uses have to make room", error.text()));
+  }
+  // A full disk: what can be built again goes first.
+  auto room = co_await collect({.unused_for = std::nullopt, .max_bytes = 0}, false, {"server", 0, "full disk"});
+  work->log->line(fmt::format("{} environments removed, {}", room.removed.size(), base::human_bytes(room.bytes)));
+  co_await ensure();
+}
+
+Task<void> EnvironmentBuilds::store(WorkPtr work, std::string detail) {
+  work->build.log_bytes = static_cast<std::int64_t>(work->log->size());
+  auto now = core_.clock.utc();
+  co_await core_.reserve.insist([&] {
+    return core_.database.write([&](db::Connection& connection) {
+      db::environment_builds::update(connection, work->build);
+      db::events::append_build(connection, work->build.workspace, work->build.id, detail, now);
+      if (work->build.ended)
+        audit(connection, {"server", 0, "builds"}, now, "environment.built", fmt::format("build {}", work->build.id),
+              detail);
+    });
+  });
+  work->changed.notify();
+  core_.events.notify();
+}
+
+Task<void> EnvironmentBuilds::finish(WorkPtr work, std::optional<Error> failure) {
+  if (failure && failure->code() == Code::cancelled && !work->canceled_by.empty())
+    failure = Error(Code::cancelled, fmt::format("the build was given up: {}", work->canceled_by));
+  if (failure) {
+    work->log->line(fmt::format("error: {}", failure->text()));
+    if (!failure->hint().empty()) work->log->line(fmt::format("hint: {}", failure->hint()));
+    work->build.error_json = error_json(*failure);
+    base::log::info("a build failed", {{"build", work->build.id}, {"why", failure->text()}});
+  } else {
+    work->log->line("ready");
+  }
+  work->build.state = failure ? State::failed : State::ready;
+  work->build.ended = core_.clock.utc();
+  auto blob =
+      co_await core_.reserve.insist([&] { return core_.store_work.run([&] { return work->log->seal(core_.store); }); });
+  work->build.log = blob.digest;
+  co_await store(work, std::string(db::environment_builds::state_name(work->build.state)));
+  work->over = true;
+  work->changed.notify();
+  work->log->grown().notify();
+  works_.erase(work->build.id);
+  if (!failure && work->build.lock) compile_later(*work->build.lock);
+}
+
+void EnvironmentBuilds::compile_later(base::Digest lock) {
+  if (compiled_.insert(lock).second) core_.scope.spawn("compile an environment", compile(lock));
+}
+
+// After the environment is usable: a run that starts meanwhile only imports slower.
+Task<void> EnvironmentBuilds::compile(base::Digest lock) {
+  std::stop_source stop;
+  rt::CancelSubscription stopping(core_.scope.token(), [&stop] { stop.request_stop(); });
+  auto compiled = co_await threads_.run(
+      core_.home, [&] { return site_.cache().compile_bytecode(lock, [](std::string_view) {}, stop.get_token()); });
+  if (!compiled) {
+    base::log::warn("an environment was not compiled", {{"lock", lock.hex()}, {"why", compiled.error().text()}});
+    compiled_.erase(lock);
+  }
+  const auto& rules = core_.site.environments;
+  envs::CollectPolicy policy;
+  if (rules.keep.count() > 0) policy.unused_for = rules.keep;
+  if (rules.limit_bytes > 0) policy.max_bytes = rules.limit_bytes;
+  co_await collect(policy, false, {"server", 0, "after a build"});
+}
+
+Task<void> EnvironmentBuilds::import(std::string workspace, Definition definition, envs::Lock lock, Caller caller) {
+  co_await keep_lock_blobs(core_, lock);
+  auto now = core_.clock.utc();
+  auto files = lock_files(lock);
+  co_await core_.database.write([&](db::Connection& connection) {
+    db::environment_locks::put_definition(connection, definition.digest, definition.text);
+    db::environment_locks::put(connection, workspace, definition.digest,
+                               {lock.digest, substitutions_json(lock), now, caller.name}, files);
+    audit(connection, caller, now, "environment.lock", fmt::format("{}:{}", definition.name, definition.version),
+          lock.digest.hex());
+  });
+}
+
+}  // namespace lathe::server

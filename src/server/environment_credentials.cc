@@ -1,0 +1,61 @@
+#include "server/environment_credentials.h"
+
+#include <map>
+
+#include "base/strings.h"
+#include "db/secrets.h"
+#include "model/names.h"
+#include "server/secret_keys.h"
+
+namespace lathe::server {
+
+namespace {
+
+std::vector<std::string> index_urls(const EnvironmentRules& rules, const envs::Spec& spec) {
+  std::vector<std::string> urls{rules.index, spec.options.index};
+  urls.insert(urls.end(), rules.extra_indexes.begin(), rules.extra_indexes.end());
+  urls.insert(urls.end(), spec.options.extra_indexes.begin(), spec.options.extra_indexes.end());
+  urls.insert(urls.end(), spec.options.find_links.begin(), spec.options.find_links.end());
+  return urls;
+}
+
+// A bare value is a token, as indexes of package forges take it with any name.
+envs::Credential read_credential(const std::string& value) {
+  auto colon = value.find(':');
+  if (colon == std::string::npos) return {"__token__", value};
+  return {value.substr(0, colon), value.substr(colon + 1)};
+}
+
+}  // namespace
+
+std::string credential_name(std::string_view url) {
+  auto from = url.find("://");
+  if (from == std::string_view::npos) return {};
+  auto host = url.substr(from + 3);
+  host = host.substr(0, host.find_first_of("/:?#"));
+  auto name = "pip-index-" + base::to_lower(host);
+  return host.empty() || !model::check_secret_name(name) ? std::string() : name;
+}
+
+rt::Task<IndexCredentials> index_credentials(Core& core, std::string workspace, const envs::Spec& spec) {
+  std::map<std::string, db::secrets::Secret> rows;
+  auto urls = index_urls(core.site.environments, spec);
+  co_await core.database.read([&](db::Connection& connection) {
+    for (const auto& url : urls)
+      if (auto name = credential_name(url); !name.empty())
+        if (auto row = db::secrets::find(connection, workspace, name)) rows.emplace(name, std::move(*row));
+  });
+  std::map<std::string, envs::Credential> known;
+  if (!rows.empty())
+    co_await core.files.run(core.home, [&] {
+      const SecretKeys keys(core.site.key_folder);
+      for (const auto& [name, row] : rows)
+        known[name] = read_credential(open_secret(keys, workspace, name, {row.key_id, row.wrapped_key, row.sealed}));
+    });
+  co_return [known](std::string_view url) -> std::optional<envs::Credential> {
+    auto found = known.find(credential_name(url));
+    return found == known.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+}  // namespace lathe::server

@@ -1,0 +1,33 @@
+// EnvironmentRules: what a site decides about environments (`environments:` of config.yaml).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace YAML {
+class Node;
+}
+
+namespace lathe::server {
+
+struct EnvironmentRules {
+  std::filesystem::path interpreter;  // for runs that bring none; with it nothing is built
+  std::filesystem::path cache;        // empty: $XDG_CACHE_HOME/lathe/environments
+  std::filesystem::path uv;           // empty: looked for, else installed below the cache
+  std::string index;
+  std::vector<std::string> extra_indexes, channels;
+  std::filesystem::path wheelhouse;
+  std::vector<std::filesystem::path> pythons;  // folders; empty: the usual ones
+  bool offline = false, python_downloads = true, strict = false, era = true;
+  std::string substitutions;                                // the text of the file; empty: the built-in table
+  std::chrono::seconds keep = std::chrono::hours(24 * 30);  // keep_days: what was not used for so long goes
+  std::uint64_t limit_bytes = 0;                            // limit_gb; 0: none
+};
+
+// Throws Error(invalid) with the key.
+void read_environment_rules(EnvironmentRules& rules, const YAML::Node& node);
+
+}  // namespace lathe::server
