@@ -85,15 +85,6 @@ std::optional<Build> find(Connection& connection, std::string_view workspace, st
   return read_one(row);
 }
 
-std::optional<Build> find_ready(Connection& connection, std::string_view workspace, const base::Digest& key,
-                                const base::Digest& lock) {
-  Statement row =
-      connection.prepare(std::string(kSelect) +
-                         " WHERE workspace = ? AND key = ? AND lock = ? AND state = 'ready' ORDER BY id DESC LIMIT 1");
-  row.bind_all(workspace, key, lock);
-  return read_one(row);
-}
-
 std::vector<Build> live(Connection& connection) {
   return read_all(
       connection.prepare(std::string(kSelect) + " INDEXED BY environment_builds_live WHERE ended IS NULL ORDER BY id"));

@@ -37,9 +37,6 @@ Build insert(Connection& connection, Build build);
 // What changes while it goes on: state, lock, substitutions, error, log and times.
 void update(Connection& connection, const Build& build);
 std::optional<Build> find(Connection& connection, std::string_view workspace, std::int64_t id);
-// The newest one of this key that became ready with this lock.
-std::optional<Build> find_ready(Connection& connection, std::string_view workspace, const base::Digest& key,
-                                const base::Digest& lock);
 // Those that are not over, the oldest first.
 std::vector<Build> live(Connection& connection);
 // Newest first.

@@ -26,14 +26,14 @@ constexpr std::uint64_t kLeastCacheBytes = 64u << 20;
 Inputs::Inputs(const Order& order, Places places, LinkFactory make_link, BackoffLimits backoff)
     : order_(order), places_(std::move(places)), make_link_(std::move(make_link)), backoff_(backoff) {}
 
-void Inputs::enter_namespace() {
-  const bool wanted = std::ranges::any_of(order_.inputs, [](const auto& input) {
-    return input.mode == model::InputMode::mount || input.path_on_compute.starts_with('/');
-  });
+void Inputs::enter_namespace(bool is_wanted_anyway) {
+  const bool wanted = is_wanted_anyway || std::ranges::any_of(order_.inputs, [](const auto& input) {
+                        return input.mode == model::InputMode::mount || input.path_on_compute.starts_with('/');
+                      });
   if (!wanted) return;
   auto entered = sys::enter_mount_namespace();
   has_namespace_ = entered.has_value();
-  if (!entered) why_no_namespace_ = entered.error().text();
+  why_no_namespace_ = entered ? std::string() : entered.error().text();
 }
 
 base::Result<void> Inputs::deliver(ServerLink& link, const SnapshotDelivery& copy,

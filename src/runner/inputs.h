@@ -21,8 +21,10 @@ class Inputs {
   Inputs(const Order& order, Places places, LinkFactory make_link, BackoffLimits backoff);
   ~Inputs() { end(); }
 
-  // While this process has one thread.
-  void enter_namespace();
+  // While this process has one thread; when an input needs it, or somebody else does.
+  void enter_namespace(bool is_wanted_anyway = false);
+  // Empty where there is one.
+  const std::string& why_no_namespace() const { return why_no_namespace_; }
   // Everything that was delivered before is taken away first, so it may be repeated. `copy` puts a tree into a folder.
   base::Result<void> deliver(ServerLink& link, const SnapshotDelivery& copy,
                              const std::function<base::Result<void>()>& keep_going);
@@ -64,7 +66,7 @@ class Inputs {
   const LinkFactory make_link_;
   const BackoffLimits backoff_;
   bool has_namespace_ = false;
-  std::string why_no_namespace_;
+  std::string why_no_namespace_ = "it was not asked for";
   bool looked_for_shelf_ = false;
   std::unique_ptr<mount::ChunkShelf> shelf_;  // of all that is served; null where there is none
   std::mutex mutex_;                          // of served_, which interrupt() looks at

@@ -6,10 +6,10 @@
 #include <csignal>
 
 #include "base/log.h"
-#include "envs/realiser.h"
 #include "launch/launcher.h"
 #include "runner/bare_folder.h"
 #include "runner/delivery.h"
+#include "runner/environment.h"
 #include "runner/output_folders.h"
 #include "runner/supervisor.h"
 #include "sys/gpu.h"
@@ -50,7 +50,8 @@ class Task {
     order_ = std::move(*claimed);
     claimed_at_ = sys::boot_time();
     inputs_.emplace(order_, Inputs::Places{spool_.data_folder(), spool_.run_folder()}, make_link_, options_.backoff);
-    inputs_->enter_namespace();  // before there is a second thread
+    environment_.emplace(order_, make_link_, spool_.data_folder() / "wheels", build_log());
+    inputs_->enter_namespace(environment_->wants_namespace());  // before there is a second thread
     LATHE_TRY(redactor_, LogRedactor::create());
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes), redactor_.get());
@@ -115,9 +116,12 @@ class Task {
     if (order_.snapshot) LATHE_TRY_VOID(deliver_snapshot());
     LATHE_TRY_VOID(make_run_folder());
     LATHE_TRY(launch::Variables paths, deliver_data());
+    if (order_.lock) LATHE_TRY_VOID(deliver_environment());
     prepared_ = true;
-    envs::UserManaged realiser;
-    LATHE_TRY(envs::Realised realised, realiser.realise(order_.environment));
+    if (!order_.lock) {
+      LATHE_TRY(realised_, environment_->deliver({}, {}));
+    }
+    envs::Realised realised = std::move(realised_);
     for (auto& [name, value] : paths) realised.variables[name] = std::move(value);
     launch::LaunchInput input{
         .command = order_.command,
@@ -162,6 +166,21 @@ class Task {
       LATHE_TRY_VOID(empty_run_folder());
       return options_.deliver_snapshot(*link_, *order_.snapshot, spool_.run_folder(), keep_going);
     });
+  }
+
+  base::Result<void> deliver_environment() {
+    LATHE_TRY_VOID(prepare_patiently([&](const auto& keep_going) -> base::Result<void> {
+      LATHE_TRY(realised_, environment_->deliver(inputs_->why_no_namespace(), keep_going));
+      return {};
+    }));
+    if (!environment_->notes().empty() && !link_->add_notes(environment_->notes()))
+      base::log::warn("notes were not taken");
+    return {};
+  }
+
+  // Of a build on this node; it is uploaded with the run's logs.
+  fs::path build_log() const {
+    return spool_.run_folder() / "logs" / fmt::format("environment_build_{}.txt", order_.node);
   }
 
   // The variables that hold the paths of inputs and outputs.
@@ -210,6 +229,8 @@ class Task {
   Order order_;
   std::unique_ptr<LogRedactor> redactor_;
   std::optional<Inputs> inputs_;  // after the order, which it looks at
+  std::optional<Environment> environment_;
+  envs::Realised realised_;
   base::Duration claimed_at_{};
   bool prepared_ = false, recorded_ = false;
 };

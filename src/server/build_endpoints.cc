@@ -33,20 +33,12 @@ Task<Build> find_build(Services& services, const Request& request) {
   co_return services.builds.current(std::move(*found));
 }
 
-// 200 with the build that made it ready, when nothing is to be done.
+// Also for one that is here: whoever asks wants to know that it is whole.
 Task<Response> ask_for(Services& services, Request& request, EnvironmentBuilds::Wish wish) {
   auto spec = read_definition(wish.definition);
   if (spec.user_managed && !spec.image.wanted())
     throw Error(Code::invalid, "there is nothing to build: its user manages the interpreter")
         .field("definition.python.userManagedDependencies");
-  auto key = build_key(wish.definition.digest, wish.source);
-  auto ready = wish.refresh ? std::nullopt : co_await services.builds.find_ready(wish.workspace, key);
-  if (ready) {
-    auto build = co_await services.core.database.read([&](db::Connection& connection) {
-      return db::environment_builds::find_ready(connection, wish.workspace, key, ready->lock);
-    });
-    if (build) co_return json_response(build_json(*build), 200);
-  }
   auto build = co_await services.builds.start(std::move(wish), caller_of(request));
   co_return json_response(build_json(services.builds.current(std::move(build))), 202);
 }

@@ -45,7 +45,6 @@ CREATE TABLE environment_builds (
   created_by         TEXT NOT NULL
 ) STRICT;
 CREATE INDEX environment_builds_by_workspace ON environment_builds (workspace);
-CREATE INDEX environment_builds_by_key ON environment_builds (workspace, key);
 CREATE INDEX environment_builds_live ON environment_builds (id) WHERE ended IS NULL;
 
 -- The environment of a run that Lathe builds, fixed at its submit; the lock follows before it is queued.

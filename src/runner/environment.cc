@@ -1,0 +1,130 @@
+#include "runner/environment.h"
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "base/strings.h"
+#include "envs/cache.h"
+#include "sys/gpu.h"
+#include "sys/mounts.h"
+
+namespace lathe::runner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kLook{50};
+constexpr std::uint64_t kMostBytes = 4ull << 30;
+
+envs::Settings settings_of(const wire::RealiseOrder& order) {
+  envs::Settings settings;
+  settings.cache = order.cache;
+  settings.uv = order.uv;
+  settings.index = order.index;
+  settings.extra_indexes = order.extra_indexes;
+  settings.channels = order.channels;
+  settings.wheelhouse = order.wheelhouse;
+  settings.offline = order.offline;
+  settings.python_downloads = order.python_downloads;
+  for (const auto& folder : order.pythons) settings.pythons.emplace_back(folder);
+  settings.has_gpu = sys::machine_may_have_gpu();
+  return settings;
+}
+
+base::Result<std::string> fetch_blob(ServerLink& link, const base::Digest& digest) {
+  LATHE_TRY(auto chunks, link.fetch_chunks(digest));
+  if (chunks.blob_size > kMostBytes) return base::fail(base::Code::too_large, "the file {} is too large", digest.hex());
+  std::string bytes;
+  if (chunks.blob_size > 0) {
+    LATHE_TRY(bytes, link.fetch_range(digest, 0, chunks.blob_size));
+  }
+  if (base::sha256(bytes) != digest) return base::fail(base::Code::corrupt, "what came is not {}", digest.hex());
+  return bytes;
+}
+
+}  // namespace
+
+base::Result<envs::Realised> Environment::deliver(const std::string& why_no_namespace,
+                                                  const std::function<base::Result<void>()>& keep_going) {
+  notes_.clear();
+  if (!order_.lock) return envs::UserManaged().realise(order_.environment);
+  auto settings = settings_of(order_.realise);
+  auto realised = hold(settings);
+  if (!realised) {
+    LATHE_TRY_VOID(build(settings, keep_going));
+    notes_.push_back(fmt::format("the environment was built on node {}: it was not there", order_.node));
+    realised = hold(settings);
+    if (!realised) return realised;
+  }
+  auto mounted = why_no_namespace.empty()
+                     ? sys::bind_read_only(realised->prefix, realised->prefix)
+                     : base::Result<void>(base::fail(base::Code::unsupported, "{}", why_no_namespace));
+  if (!mounted && mounted.error().code() != base::Code::unsupported) return base::fail(std::move(mounted).error());
+  if (!mounted)
+    notes_.push_back(fmt::format("the environment is not protected against writing: {}", mounted.error().text()));
+  // What the run says goes before what the environment says.
+  for (const auto& [name, value] : order_.environment.variables) realised->variables[name] = value;
+  return realised;
+}
+
+// The hold comes first: what is found then stays.
+base::Result<envs::Realised> Environment::hold(const envs::Settings& settings) {
+  const envs::Cache cache(settings);
+  LATHE_TRY(held_, cache.hold(*order_.lock));
+  auto found = cache.find(*order_.lock);
+  if (!found) return base::fail(base::Code::not_found, "the environment {} is not here", order_.lock->hex());
+  return std::move(*found);
+}
+
+base::Result<void> Environment::build(envs::Settings settings, const std::function<base::Result<void>()>& keep_going) {
+  std::atomic<bool> done = false;
+  base::Result<void> outcome;
+  std::jthread worker([&](std::stop_token stop) {
+    outcome = build_here(std::move(settings), std::move(stop));
+    done = true;
+    done.notify_all();
+  });
+  base::Result<void> wanted;
+  while (!done && wanted) {
+    std::this_thread::sleep_for(kLook);
+    wanted = keep_going();
+  }
+  if (!wanted) worker.request_stop();
+  worker.join();
+  return wanted ? outcome : wanted;
+}
+
+base::Result<void> Environment::build_here(envs::Settings settings, std::stop_token stop) const {
+  auto link = make_link_();
+  LATHE_TRY(std::string text, fetch_blob(*link, *order_.lock));
+  LATHE_TRY(envs::Lock lock, envs::parse_lock(text));
+  const auto& content = lock.content;
+  if (!content.sdk_version.empty()) {
+    const auto name = fmt::format("lathe_sdk-{}-py3-none-any.whl", content.sdk_version);
+    LATHE_TRY(auto path, fetch(*link, content.sdk_sha256, name));
+    settings.sdk = {path, content.sdk_version, content.sdk_sha256};
+  }
+  settings.fetch_file = [&](const base::Digest& digest, const std::string& name) { return fetch(*link, digest, name); };
+  std::ofstream log(log_, std::ios::app);
+  auto say = [&](std::string_view line) { log << line << std::endl; };
+  auto built = envs::Cache(settings).ensure(lock, say, std::move(stop));
+  if (!built) return base::fail(std::move(built).error().during("building the environment on this node"));
+  return {};
+}
+
+base::Result<fs::path> Environment::fetch(ServerLink& link, const base::Digest& digest, const std::string& name) const {
+  if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.'))
+    return base::fail(base::Code::invalid, "'{}' is not the name of a file", base::printable(name));
+  LATHE_TRY(std::string bytes, fetch_blob(link, digest));
+  const fs::path folder = folder_ / digest.hex();
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  std::ofstream out(folder / name, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (failed || !out) return base::fail(base::errno_error(failed ? failed.value() : EIO, "writing " + name));
+  return folder / name;
+}
+
+}  // namespace lathe::runner
