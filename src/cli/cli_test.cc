@@ -84,6 +84,9 @@ TEST(Parser, GivesHelpForAGroupWithoutItsVerb) {
   ASSERT_TRUE(typed);
   EXPECT_TRUE(typed->wants_help);
   EXPECT_EQ(typed->group, "run");
+  EXPECT_EQ(parsed({"env", "lock"})->group, "env lock") << "a group inside of a group";
+  EXPECT_EQ(parsed({"env", "lock", "show", "tf"})->command->path, "env lock show");
+  EXPECT_FALSE(parsed({"lock"}));
   EXPECT_TRUE(parsed({})->wants_help);
   EXPECT_TRUE(parsed({"help"})->wants_help);
 }

@@ -14,6 +14,8 @@ extern const Command kExperimentList, kExperimentShow;
 extern const Command kModelList, kModelShow, kModelRegister, kModelDownload, kModelDelete, kModelLineage;
 extern const Command kDataList, kDataShow, kDataRegister, kDataDownload;
 extern const Command kDatastoreList, kDatastoreUpload, kDatastoreDownload;
+extern const Command kEnvList, kEnvShow, kEnvBuild, kEnvBuilds, kEnvExplain, kEnvLockShow, kEnvLockExport,
+    kEnvLockImport, kEnvGc;
 extern const Command kTokenCreate, kTokenList, kTokenRevoke;
 extern const Command kSecretRotateKeys;
 extern const Command kStorePut, kStoreStats, kStoreVerify, kStoreGc;

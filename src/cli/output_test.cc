@@ -8,6 +8,7 @@
 #include "cli/folder_copy.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 
 namespace lathe::cli {
 namespace fs = std::filesystem;
@@ -23,6 +24,13 @@ TEST(Table, AlignsColumnsAndMakesCellsSafeForATerminal) {
 
 TEST(Table, FieldsLeaveOutWhatIsNotThere) {
   EXPECT_EQ(render_fields({{"run", "r1"}, {"error", ""}, {"status", "Queued"}}), "run:    r1\nstatus: Queued\n");
+}
+
+TEST(StatusLine, IsCutToTheTerminalAndNotInsideOfALetter) {
+  using std::chrono::seconds;
+  EXPECT_EQ(StatusLine::line("build 3", "Resolved 2 packages", seconds(12), 80), "build 3  12 s  Resolved 2 packages");
+  EXPECT_EQ(StatusLine::line("b", "über", seconds(1), 10), "b  1 s  ") << "one column is left free";
+  EXPECT_EQ(StatusLine::line("b", "x\x1b[31m", seconds(1), 80), "b  1 s  x\\x1b[31m");
 }
 
 TEST(Json, IsPrintedSoThatPeopleCanReadIt) {

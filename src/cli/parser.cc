@@ -122,7 +122,7 @@ base::Result<void> Parser::command_word(std::string_view word) {
   for (const Command* command : catalogue_.commands)
     if (command->path == path) return out_->command = command, base::Result<void>{};
   if (word == "help" && out_->group.empty()) return out_->wants_help = true, base::Result<void>{};
-  if (out_->group.empty() && has_group(word)) return out_->group = word, base::Result<void>{};
+  if (has_group(path)) return out_->group = path, base::Result<void>{};
   return base::fail(unknown_command(word));
 }
 

@@ -4,6 +4,7 @@
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/named_version.h"
 #include "cli/run_data.h"
 #include "cli/run_id.h"
 #include "cli/run_watch.h"
@@ -36,6 +37,9 @@ constexpr std::array kOptions{
            .help = "the interpreter for --script",
            .fallback = "python3 on the PATH",
            .completes = Completes::file},
+    Option{.name = "environment",
+           .value = "NAME[:VERSION]",
+           .help = "a registered or curated environment, which is built when it is not here; instead of --python"},
     Option{.name = "compute", .letter = 'c', .value = "NAME", .help = "the compute target", .fallback = "local"},
     Option{.name = "nodes", .value = "N", .help = "how many nodes; all start or none", .fallback = "1"},
     Option{.name = "env", .value = "KEY=VALUE", .help = "an environment variable", .repeated = true},
@@ -97,9 +101,16 @@ base::Result<void> add_program(const Call& call, json::object& body) {
   json::array words(typed.rest.begin(), typed.rest.end());
   LATHE_TRY(auto variables, typed.pairs("env"));
   json::object environment{{"variables", text_map(variables)}};
+  if (auto named = typed.find("environment")) {
+    if (typed.has("python")) return base::fail(usage("--environment brings its own Python; leave --python out"));
+    auto [name, version] = parse_named_version(*named);
+    environment["name"] = name;
+    if (!version.empty()) environment["version"] = version;
+  }
   if (script) {
-    LATHE_TRY(auto interpreter, find_interpreter(call));
-    environment["interpreter"] = interpreter;
+    if (!typed.has("environment")) {
+      LATHE_TRY(environment["interpreter"], find_interpreter(call));
+    }
     body["script"] = *script;
     body["arguments"] = std::move(words);
   } else {

@@ -1,5 +1,6 @@
 #include "cli/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -61,6 +62,31 @@ void write_talk(std::string_view line) {
 std::string error_text(const base::Error& error) {
   return fmt::format("error: {}\nhint: {}", error.text(),
                      error.hint().empty() ? default_hint(error.code()) : error.hint());
+}
+
+StatusLine::~StatusLine() {
+  if (shown_) write_all(STDERR_FILENO, "\r\x1b[K");
+}
+
+bool StatusLine::is_possible() { return isatty(STDERR_FILENO) == 1; }
+
+void StatusLine::set(std::string_view text) {
+  if (!is_possible()) return;
+  winsize size{};
+  constexpr std::size_t kUsualWidth = 80;
+  std::size_t width = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualWidth;
+  auto passed = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begun_);
+  shown_ = true;
+  write_all(STDERR_FILENO, fmt::format("\r{}\x1b[K", line(what_, text, passed, width)));
+}
+
+std::string StatusLine::line(std::string_view what, std::string_view text, std::chrono::seconds passed,
+                             std::size_t width) {
+  auto whole = fmt::format("{}  {} s  {}", what, passed.count(), base::printable(text, 500));
+  if (whole.size() < width) return whole;
+  whole.resize(width - 1);
+  while (!whole.empty() && !base::is_valid_utf8(whole)) whole.pop_back();
+  return whole;
 }
 
 Progress::Progress(std::string_view what, std::uint64_t total_bytes)

@@ -24,6 +24,23 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 // "error: …" and, always, "hint: …".
 std::string error_text(const base::Error& error);
 
+// What goes on, on one line of the terminal with the time it has taken; silent elsewhere. Owned by one thread.
+class StatusLine {
+ public:
+  explicit StatusLine(std::string what) : what_(std::move(what)), begun_(std::chrono::steady_clock::now()) {}
+  ~StatusLine();  // clears the line
+  StatusLine(const StatusLine&) = delete;
+  static bool is_possible();
+  void set(std::string_view text);
+  // The line for a given state, cut to the width, for tests.
+  static std::string line(std::string_view what, std::string_view text, std::chrono::seconds passed, std::size_t width);
+
+ private:
+  std::string what_;
+  std::chrono::steady_clock::time_point begun_;
+  bool shown_ = false;
+};
+
 // A bar on one line of the terminal; silent elsewhere. Drawn at most ten times a second. Owned by one thread.
 class Progress {
  public:

@@ -1,0 +1,379 @@
+"""Environments that the server builds: builds, their logs, the runs that wait for them, locks, and the cache."""
+
+import json
+import pathlib
+import threading
+
+import pytest
+
+from harness.client import new_id
+from harness.builds import Builds, Gate, definition, make_wheel, site
+from harness.wait import wait_for
+
+LOG = "azureml-logs/20_image_build_log.txt"
+SCRIPT = """\
+import os, sys
+import own
+print("own", own.VERSION, "prefix", sys.prefix)
+import azureml.core
+print("sdk", azureml.core.__name__, "variable", os.environ.get("COLOUR"))
+try:
+    open(os.path.join(sys.prefix, "written"), "w")
+    print("written")
+except OSError as problem:
+    print("refused", problem.errno)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheelhouse(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheelhouse")
+    for version in ("1.0", "2.0"):
+        make_wheel(folder, "own", version)
+    for number in range(12):
+        make_wheel(folder, f"extra{number}", requires=["own"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("environments")
+
+
+@pytest.fixture
+def site_server(make_server, cache, wheelhouse):
+    def make(**rules):
+        return make_server(config=site(cache, wheelhouse, **rules)).start().prepare()
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def server(binary, cache, wheelhouse):
+    from harness.server import Server
+
+    with Server(config=site(cache, wheelhouse)) as server:
+        yield server
+
+
+@pytest.fixture
+def builds(client):
+    return Builds(client)
+
+
+@pytest.fixture
+def tree(server, tmp_path):
+    return snapshot(server, tmp_path / "source")
+
+
+def snapshot(server, folder, **files):
+    folder.mkdir()
+    (folder / "main.py").write_text(SCRIPT)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return server.cli_json("store", "put", folder)["snapshot"]
+
+
+def submit(client, tree, environment, **fields):
+    return client.submit(None, script="main.py", snapshot=tree, environment=environment, **fields)
+
+
+def register(client, what):
+    name = new_id("env")
+    client.put(client.path("environments", name), {"definition": what}).expect(201)
+    return name
+
+
+def test_a_build_is_followed_and_what_it_became_is_explained(client, builds):
+    name = register(client, definition("own==1.0", "azureml-defaults"))
+    before = client.get(client.path("environments", name, "explain")).expect(200).json()
+    assert before["lock"] is None and not before["ready"] and "not locked" in before["text"]
+    client.get(client.path("environments", name, "lock")).expect(404)
+    build = builds.start(name)
+    assert (build["environment"], build["version"], build["created_by"]) == (name, "1", "admin")
+    log = builds.log(build["id"], follow="true")
+    assert "own==1.0" in log and log.endswith("ready\n")
+    ended = builds.wait(build["id"])
+    assert ended["lock"] and ended["log_bytes"] == len(log) and ended["substitutions"] == []
+    assert builds.log(build["id"], offset=5) == log[5:] and builds.log(build["id"], offset=10**9) == ""
+    after = client.get(client.path("environments", name, "explain")).expect(200).json()
+    assert after["lock"] == ended["lock"] and after["ready"] and "3.11" in after["text"]
+    lock = client.get(client.path("environments", name, "lock")).expect(200)
+    assert json.loads(lock.body)["packages"][0]["name"] == "own"
+    assert client.get(f"/api/v1/environment-locks/{ended['lock']}").expect(200).body == lock.body
+    client.get(f"/api/v1/environment-locks/{'0' * 64}").expect(404)
+    listed = client.get(client.path("environment-builds"), limit=1).expect(200).json()["items"]
+    assert [each["id"] for each in listed] == [build["id"]]
+
+
+def test_a_run_waits_for_its_environment_and_has_the_log(client, tree):
+    run = submit(client, tree, {"definition": definition("own==2.0", "extra0"), "variables": {"COLOUR": "blue"}})
+    done = client.wait(run, "Completed")
+    assert done["environment"]["lock"] and done["environment"]["build"]
+    out = client.log(run).decode()
+    assert "own 2.0" in out and "sdk azureml.core" in out and "variable blue" in out
+    assert "refused 30" in out, "the environment is read-only for the run"
+    assert client.files(run)[LOG]["kind"] == "artifact"
+    assert client.log(run, LOG).decode().endswith("ready\n") and client.file(run, LOG).expect(200).body
+    moves = client.moves(run)
+    assert ("Starting", "Preparing") in moves and ("Preparing", "Queued") in moves
+
+
+def test_one_that_is_here_costs_no_waiting(client, tree, builds):
+    what = definition("own==1.0", "extra1")
+    build = builds.make(what)
+    answer = client.submit_answer(None, script="main.py", snapshot=tree, environment={"definition": {"name": "x", **what}})
+    run = answer.expect(201).json()
+    assert run["status"] == "Queued", "nothing is to be prepared"
+    assert run["environment"]["lock"] == build["lock"] and run["environment"]["build"] is None
+    client.wait(run["id"], "Completed")
+    assert LOG not in client.files(run["id"])
+    client.get(client.path("runs", run["id"], "logs"), name=LOG).expect(404)
+
+
+def test_a_script_without_an_environment_gets_a_python_and_the_sdk(client, server, tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "main.py").write_text("import azureml.core, sys; print('plain', sys.prefix)")
+    tree = server.cli_json("store", "put", tmp_path / "s")["snapshot"]
+    run = submit(client, tree, {})
+    client.wait(run, "Completed")
+    assert "plain" in client.log(run).decode()
+
+
+def test_a_command_of_a_named_environment_finds_its_programs(client, builds):
+    name = register(client, definition("own==1.0", "extra1"))
+    builds.make(name)
+    run = client.submit(["python", "-c", "import own; print(own.VERSION)"], environment={"name": name})
+    client.wait(run, "Completed")
+    assert client.log(run).decode().strip() == "1.0"
+
+
+def test_a_package_that_cannot_be_had_fails_the_run_with_the_reason(client, tree, builds):
+    what = definition("no-such-package-anywhere==9.9")
+    run = submit(client, tree, {"definition": what})
+    failed = client.wait(run, "Failed")
+    assert "no-such-package-anywhere" in failed["error"]["message"] and "hint" in failed["error"]["message"]
+    assert "no-such-package-anywhere" in client.log(run, LOG).decode()
+    # Asked again it is tried again.
+    first, second = (builds.wait(builds.start(what)["id"], "failed") for _ in range(2))
+    assert first["id"] != second["id"] and first["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    "environment, field",
+    [
+        ({"name": "nobody-registered-this"}, "environment.name"),
+        ({"definition": {"python": {"condaDependencies": {"dependencies": [7]}}}}, "environment.definition"),
+        ({"definition": {"python": {"userManagedDependencies": True, "interpreterPath": "/no/such/python"}}}, None),
+    ],
+)
+def test_what_can_never_work_is_refused_at_the_submit(client, tree, environment, field):
+    answer = client.submit_answer(None, script="main.py", snapshot=tree, environment=environment)
+    if field:
+        assert answer.expect(400).json()["field"].startswith(field)
+    else:
+        client.wait(answer.expect(201).json()["id"], "Failed")  # the node says what is missing
+
+
+def test_a_user_managed_one_is_used_as_it_is(client, server, tmp_path):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "main.py").write_text("import os, sys; print(sys.executable, os.environ['SHAPE'])")
+    tree = server.cli_json("store", "put", tmp_path / "s")["snapshot"]
+    managed = {"python": {"userManagedDependencies": True, "interpreterPath": "/usr/bin/python3"}}
+    run = submit(client, tree, {"definition": {**managed, "environmentVariables": {"SHAPE": "round"}}})
+    done = client.wait(run, "Completed")
+    assert client.log(run).decode().split() == ["/usr/bin/python3", "round"]
+    assert any("/usr/bin/python3" in note for note in done["notes"])
+    refused = client.post(client.path("environment-builds"), {"definition": managed}).expect(400)
+    assert "nothing to build" in refused.json()["message"]
+
+
+def test_the_same_work_is_one_build_and_cancel_gives_it_up_with_its_last_run(site_server, tmp_path):
+    gate = Gate(tmp_path / "gate", "pip compile")
+    server = site_server(uv=str(gate.program))
+    client, tree = server.client(), snapshot(server, tmp_path / "source")
+    environment = {"definition": definition("own==1.0", "extra2")}
+    one, two = (submit(client, tree, environment) for _ in range(2))
+    gate.wait()
+    numbers = wait_for(lambda: (n := {client.run(run)["environment"]["build"] for run in (one, two)}) - {None} == n and n)
+    assert len(numbers) == 1, "one build for both"
+    (build,) = numbers
+    waiting = client.run(one)["waiting"]
+    assert "environment" in waiting["reason"] and "ready" in waiting["would_start_when"]
+    assert client.files(one)[LOG]["kind"] == "log"
+    builds = Builds(client)
+    assert builds.get(build)["state"] == "locking"
+    client.cancel(one).expect(200)
+    client.wait(one, "Canceled")
+    assert builds.get(build)["ended"] is None, "the other run still wants it"
+    client.cancel(two).expect(200)
+    client.wait(two, "Canceled")
+    ended = builds.wait(build, "failed")
+    assert ended["error"]["code"] == "cancelled"
+    wait_for(lambda: LOG in client.files(two), what="the log of what was given up")
+    gate.open()
+    client.wait(submit(client, tree, environment), "Completed")
+
+
+def test_a_build_that_a_person_asked_for_goes_on_without_runs_and_is_canceled_by_name(site_server, tmp_path):
+    gate = Gate(tmp_path / "gate", "pip compile")
+    server = site_server(uv=str(gate.program))
+    client, tree = server.client(), snapshot(server, tmp_path / "source")
+    builds = Builds(client)
+    what = definition("own==1.0", "extra3")
+    build = builds.start(what)["id"]
+    gate.wait()
+    assert builds.start(what)["id"] == build, "asked for twice"
+    run = submit(client, tree, {"definition": what})
+    wait_for(lambda: client.run(run)["environment"]["build"] == build)
+    client.cancel(run).expect(200)
+    client.wait(run, "Canceled")
+    assert builds.get(build)["ended"] is None
+    path = client.path("environment-builds", str(build), "cancel")
+    viewer = client.post("/api/v1/tokens", {"name": new_id("viewer"), "role": "viewer"}).expect(201).json()["token"]
+    client.with_token(viewer).post(path).expect(403)
+    client.post(path).expect(200)
+    assert "admin" in builds.wait(build, "failed")["error"]["message"]
+    assert client.post(path).expect(200).json()["state"] == "failed"
+    gate.open()
+    builds.make(what)
+
+
+def test_only_contributors_build_and_only_operators_collect(client):
+    tokens = {
+        role: client.post("/api/v1/tokens", {"name": new_id(role), "role": role}).expect(201).json()["token"]
+        for role in ("viewer", "contributor", "operator")
+    }
+    body = {"definition": definition("own==1.0")}
+    client.with_token(tokens["viewer"]).post(client.path("environment-builds"), body).expect(403)
+    build = client.with_token(tokens["contributor"]).post(client.path("environment-builds"), body).expect(202).json()
+    assert Builds(client.with_token(tokens["viewer"])).wait(build["id"])["created_by"].startswith("contributor")
+    gc = "/api/v1/environment-cache/gc"
+    client.with_token(tokens["contributor"]).post(gc, {"dry_run": True}).expect(403)
+    client.with_token(tokens["operator"]).post(gc, {"dry_run": True}).expect(200)
+
+
+def test_the_states_of_a_build_come_by_the_events(client, builds):
+    seen = []
+    with client.open("GET", client.path("events"), {"after": 0}, timeout=30) as stream:
+
+        def read():
+            while line := stream.readline():
+                if line.startswith(b"data: "):
+                    event = json.loads(line[6:])
+                    if event["kind"] == "environment-build":
+                        assert "run_id" not in event
+                        seen.append((event["build"], event["reason"]))
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        build = builds.make(definition("own==2.0", "extra4"))
+        wanted = [(build["id"], state) for state in ("waiting", "locking", "building", "ready")]
+        wait_for(lambda: [each for each in seen if each[0] == build["id"]] == wanted, 10, "the events of the build")
+
+
+def test_a_lock_goes_to_another_server(make_server, server, client, builds, wheelhouse, tmp_path):
+    name = register(client, definition("own"))
+    build = builds.make(name)
+    exported = server.cli("env", "lock", "export", name).stdout
+    file = tmp_path / "own.lock"
+    file.write_text(exported)
+    # There the newest one would be another.
+    newer = tmp_path / "newer"
+    for wheel in wheelhouse.iterdir():
+        (newer / wheel.name).parent.mkdir(exist_ok=True)
+        (newer / wheel.name).write_bytes(wheel.read_bytes())
+    make_wheel(newer, "own", "3.0")
+    other = make_server(config=site(tmp_path / "cache", newer)).start().prepare()
+    there = other.client()
+    there.put(there.path("environments", name), {"definition": definition("own")}).expect(201)
+    assert other.cli_json("env", "lock", "import", name, file)["lock"] == build["lock"]
+    assert Builds(there).make(name)["lock"] == build["lock"]
+    fresh = Builds(there).make(name, refresh=True)
+    assert fresh["lock"] != build["lock"], "3.0 now"
+    assert there.get(there.path("environments", name, "explain")).json()["lock"] == fresh["lock"]
+    refused = there.request("PUT", there.path("environments", name, "lock"), body=exported.replace("own", "0wn").encode(), headers={"Content-Type": "application/json"})
+    refused.expect(400)
+
+
+def test_a_damaged_one_is_built_again_when_asked(client, builds, tree):
+    what = definition("own==1.0", "extra5")
+    build = builds.make(what)
+    entry = next(item for item in client.get("/api/v1/environment-cache").expect(200).json()["items"] if item["lock"] == build["lock"])
+    assert entry["bytes"] > 0
+    folder = pathlib.Path(client.get("/api/v1/environment-cache").json()["folder"]) / "realised" / build["lock"]
+    (module,) = folder.glob("lib/python*/site-packages/extra5.py")
+    module.unlink()
+    again = builds.make(what)
+    assert "damaged" in builds.log(again["id"]) and module.exists()
+    client.wait(submit(client, tree, {"definition": what}), "Completed")
+
+
+def test_the_runner_builds_one_that_went_away(make_server, tmp_path, wheelhouse):
+    cache = tmp_path / "cache"
+    server = make_server(config=site(cache, wheelhouse)).start().prepare()
+    client, tree = server.client(), snapshot(server, tmp_path / "source")
+    client.put(client.path("computes", "one"), {"vm_size": "machine", "max_nodes": 1}).expect(200, 201)
+    what = definition("own==1.0", "extra6")
+    build = Builds(client).make(what)
+    gate = tmp_path / "gate"
+    first = client.submit(["sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done"], compute="one")
+    client.wait(first, "Running")
+    run = submit(client, tree, {"definition": what}, compute="one")
+    assert client.status(run) == "Queued"
+    collected = client.post("/api/v1/environment-cache/gc", {"unused_days": 0}).expect(200).json()
+    assert collected["removed"] == [build["lock"]]
+    gate.touch()
+    done = client.wait(run, "Completed")
+    assert any("built on node 0" in note for note in done["notes"])
+    assert "logs/environment_build_0.txt" in client.files(run)
+    assert "own 1.0" in client.log(run).decode()
+
+
+def test_one_in_use_is_not_collected(client, server, builds, tmp_path):
+    what = definition("own==2.0", "extra7")
+    build = builds.make(what)
+    (tmp_path / "s").mkdir()
+    gate = tmp_path / "gate"
+    (tmp_path / "s" / "main.py").write_text(f"import own, os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.02)\nimport extra7\n")
+    tree = server.cli_json("store", "put", tmp_path / "s")["snapshot"]
+    run = submit(client, tree, {"definition": what})
+    client.wait(run, "Running")
+    held = wait_for(lambda: [item for item in client.get("/api/v1/environment-cache").json()["items"] if item["in_use"]])
+    assert build["lock"] in [item["lock"] for item in held]
+    collected = server.cli_json("env", "gc", "--unused-days", "0")
+    assert build["lock"] not in collected["removed"]
+    gate.touch()
+    client.wait(run, "Completed")
+
+
+def test_files_of_the_source_folder_are_installed(client, server, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    make_wheel(source / "wheels", "brought", "5.0")
+    (source / "requirements.txt").write_text("own==1.0\n")
+    (source / "main.py").write_text("import brought, own; print(brought.VERSION, own.VERSION)")
+    tree = server.cli_json("store", "put", source)["snapshot"]
+    run = submit(client, tree, {"definition": definition("-r requirements.txt", "./wheels/brought-5.0-py3-none-any.whl")})
+    client.wait(run, "Completed")
+    assert client.log(run).decode().split() == ["5.0", "1.0"]
+
+
+def test_the_command_line_tells_what_there_is(client, server, builds, tmp_path):
+    name = register(client, definition("own==1.0", "extra8"))
+    shown = server.cli_json("env", "build", f"{name}:1")
+    assert shown["state"] == "ready"
+    assert name in server.cli("env", "list").stdout and "AzureML-" in server.cli("env", "list").stdout
+    assert json.loads(server.cli("env", "show", name).stdout)["definition"] == definition("own==1.0", "extra8")
+    assert "3.11" in server.cli("env", "explain", name).stdout
+    assert "extra8" in server.cli("env", "lock", "show", name).stdout
+    assert str(shown["id"]) in server.cli("env", "builds").stdout
+    assert "dry run" in server.cli("env", "gc", "--dry-run").stdout
+    file = tmp_path / "azureml_environment.json"
+    file.write_text(json.dumps(definition("nothing-like-this")))
+    failed = server.cli("env", "build", "--file", file, check=False)
+    assert failed.returncode != 0 and "nothing-like-this" in failed.stderr and "hint:" in failed.stderr
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "main.py").write_text("import extra8, own; print('with', own.VERSION)")
+    done = server.cli("run", "submit", "--source", tmp_path / "s", "--script", "main.py", "--environment", name, "-f")
+    assert "with 1.0" in done.stdout
