@@ -20,8 +20,10 @@ Finding examine_server(Call& call) {
 }
 
 base::Result<int> doctor(Call& call) {
-  auto findings = examine_programs(real_surroundings().variables["PATH"]);
+  auto variables = real_surroundings().variables;
+  auto findings = examine_programs(variables["PATH"]);
   auto add = [&](std::vector<Finding> more) { findings.insert(findings.end(), more.begin(), more.end()); };
+  add(examine_environments({variables["PATH"], variables["LATHE_UV"], variables["HOME"]}));
   add(examine_kernel());
   add(examine_disk(call.settings.state));
   add({examine_server(call)});

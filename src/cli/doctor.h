@@ -19,6 +19,11 @@ struct Finding {
 
 // Every python3 on the PATH, podman, uv, Open MPI, Slurm.
 std::vector<Finding> examine_programs(const std::string& path_variable);
+// What building of environments uses: Pythons by version, uv, the headers of Open MPI, a compiler, a container engine.
+struct BuildSurroundings {
+  std::string path, uv, home;  // $PATH, $LATHE_UV, $HOME
+};
+std::vector<Finding> examine_environments(const BuildSurroundings& surroundings);
 // Control groups, user namespaces, FUSE, GPUs, open files, clock.
 std::vector<Finding> examine_kernel();
 // Space and fsync time of the state folder, or of its nearest parent that exists.

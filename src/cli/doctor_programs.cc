@@ -27,10 +27,8 @@ struct Program {
 };
 constexpr std::array kPrograms{
     Program{"Python", "python3", "apt install python3, or give --python PATH to lathe run submit"},
-    Program{"uv", "uv", "only for managed environments: pip install uv"},
     Program{"Open MPI", "mpirun", "only for MPI runs: apt install openmpi-bin"},
     Program{"Slurm", "sbatch", "only for compute targets on a Slurm cluster: apt install slurm-client"},
-    Program{"podman", "podman", "only for container images: apt install podman"},
 };
 
 }  // namespace

@@ -76,6 +76,7 @@ Result<void> install_lines(const Settings& settings, const Uv& uv, std::vector<s
     log("installed from the cache");
     return {};
   }
+  if (cached.complaint.find("No space left") != std::string::npos) return base::fail(failure(cached));
   if (settings.offline)
     return base::fail(
         Error(Code::unavailable, fmt::format("the site is offline, and the cache does not hold everything: {}",

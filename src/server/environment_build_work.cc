@@ -71,7 +71,7 @@ Task<void> EnvironmentBuilds::lock_and_realise(WorkPtr work) {
   work->build.substitutions_json = substitutions_json(lock);
   work->build.state = State::building;
   co_await store(work, "building");
-  co_await realise(work, spec, lock);
+  co_await realise(work, lock);
 }
 
 Task<envs::Lock> EnvironmentBuilds::get_lock(WorkPtr work, const envs::Spec& spec) {
@@ -90,7 +90,7 @@ Task<envs::Lock> EnvironmentBuilds::get_lock(WorkPtr work, const envs::Spec& spe
 Task<envs::Lock> EnvironmentBuilds::make_lock(WorkPtr work, const envs::Spec& spec) {
   work->build.state = State::locking;
   co_await store(work, "locking");
-  auto credentials = co_await index_credentials(core_, work->build.workspace, spec);
+  auto credentials = co_await index_credentials(core_, work->build.workspace, index_urls(spec));
   auto lock = co_await threads_.run(core_.home, [&] {
     auto settings = site_.for_locking();
     settings.credentials = credentials;
@@ -115,12 +115,12 @@ Task<void> EnvironmentBuilds::keep_lock(WorkPtr work, const envs::Lock& lock) {
   });
 }
 
-Task<void> EnvironmentBuilds::realise(WorkPtr work, const envs::Spec& spec, const envs::Lock& lock) {
-  auto credentials = co_await index_credentials(core_, work->build.workspace, spec);
+Task<void> EnvironmentBuilds::realise(WorkPtr work, const envs::Lock& lock) {
+  auto credentials = co_await index_credentials(core_, work->build.workspace, index_urls(lock));
   BuildFiles files(core_.store, folder_ / fmt::format("{}.files", work->build.id));
   auto ensure = [&]() -> Task<void> {
     co_await threads_.run(core_.home, [&] {
-      auto settings = site_.for_lock(lock, spec);
+      auto settings = site_.for_lock(lock);
       settings.credentials = credentials;
       settings.fetch_file = [&](const base::Digest& digest, const std::string& name) {
         return files.fetch(digest, name);

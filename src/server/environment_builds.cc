@@ -125,7 +125,7 @@ Task<EnvironmentBuilds::WorkPtr> EnvironmentBuilds::join_or_begin(Wish wish, Cal
   for (const auto& [id, work] : works_) {
     const auto& other = work->build;
     bool same = other.workspace == build.workspace && other.key == build.key && other.refresh == build.refresh;
-    if (same && !work->over && work->canceled_by.empty()) co_return work;
+    if (same && !other.ended && work->canceled_by.empty()) co_return work;
   }
   core_.reserve.require_room();
   build.created = core_.clock.utc();

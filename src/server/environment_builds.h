@@ -78,7 +78,7 @@ class EnvironmentBuilds {
   rt::Task<envs::Lock> get_lock(WorkPtr work, const envs::Spec& spec);
   rt::Task<envs::Lock> make_lock(WorkPtr work, const envs::Spec& spec);
   rt::Task<void> keep_lock(WorkPtr work, const envs::Lock& lock);
-  rt::Task<void> realise(WorkPtr work, const envs::Spec& spec, const envs::Lock& lock);
+  rt::Task<void> realise(WorkPtr work, const envs::Lock& lock);
   rt::Task<void> finish(WorkPtr work, std::optional<base::Error> failure);
   rt::Task<void> store(WorkPtr work, std::string detail);
   rt::Task<void> compile(base::Digest lock);

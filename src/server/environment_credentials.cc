@@ -11,12 +11,8 @@ namespace lathe::server {
 
 namespace {
 
-std::vector<std::string> index_urls(const EnvironmentRules& rules, const envs::Spec& spec) {
-  std::vector<std::string> urls{rules.index, spec.options.index};
-  urls.insert(urls.end(), rules.extra_indexes.begin(), rules.extra_indexes.end());
-  urls.insert(urls.end(), spec.options.extra_indexes.begin(), spec.options.extra_indexes.end());
-  urls.insert(urls.end(), spec.options.find_links.begin(), spec.options.find_links.end());
-  return urls;
+void add(std::vector<std::string>& urls, const std::vector<std::string>& more) {
+  urls.insert(urls.end(), more.begin(), more.end());
 }
 
 // A bare value is a token, as indexes of package forges take it with any name.
@@ -37,9 +33,24 @@ std::string credential_name(std::string_view url) {
   return host.empty() || !model::check_secret_name(name) ? std::string() : name;
 }
 
-rt::Task<IndexCredentials> index_credentials(Core& core, std::string workspace, const envs::Spec& spec) {
+std::vector<std::string> index_urls(const envs::Spec& spec) {
+  std::vector<std::string> urls{spec.options.index};
+  add(urls, spec.options.extra_indexes);
+  add(urls, spec.options.find_links);
+  return urls;
+}
+
+std::vector<std::string> index_urls(const envs::Lock& lock) {
+  std::vector<std::string> urls{lock.content.sources.index};
+  add(urls, lock.content.sources.extra_indexes);
+  add(urls, lock.content.sources.find_links);
+  return urls;
+}
+
+rt::Task<IndexCredentials> index_credentials(Core& core, std::string workspace, std::vector<std::string> urls) {
   std::map<std::string, db::secrets::Secret> rows;
-  auto urls = index_urls(core.site.environments, spec);
+  urls.push_back(core.site.environments.index);
+  add(urls, core.site.environments.extra_indexes);
   co_await core.database.read([&](db::Connection& connection) {
     for (const auto& url : urls)
       if (auto name = credential_name(url); !name.empty())

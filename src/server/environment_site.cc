@@ -88,11 +88,8 @@ envs::Settings EnvironmentSite::for_locking() const {
   return settings;
 }
 
-envs::Settings EnvironmentSite::for_lock(const envs::Lock& lock, const envs::Spec& spec) const {
+envs::Settings EnvironmentSite::for_lock(const envs::Lock& lock) const {
   auto settings = for_locking();
-  if (!spec.options.index.empty()) settings.index = spec.options.index;
-  settings.extra_indexes.insert(settings.extra_indexes.end(), spec.options.extra_indexes.begin(),
-                                spec.options.extra_indexes.end());
   const auto& wanted = lock.content.sdk_sha256;
   if (settings.sdk.digest == wanted || lock.content.sdk_version.empty()) return settings;
   auto bytes = core_.store.read(wanted, kMostSdkBytes);

@@ -17,9 +17,8 @@ class EnvironmentSite {
   envs::Cache& cache() { return cache_; }
   // Blocking: puts the SDK's wheel into the cache where it is not there yet. Throws.
   envs::Settings for_locking() const;
-  // The same with the SDK that the lock names, which may be that of an older server, and with the indexes that the
-  // definition names: a lock names none. Blocking; throws.
-  envs::Settings for_lock(const envs::Lock& lock, const envs::Spec& spec) const;
+  // The same with the SDK that the lock names, which may be that of an older server. Blocking; throws.
+  envs::Settings for_lock(const envs::Lock& lock) const;
   // The bytes of this server's SDK.
   static std::string_view sdk_bytes();
   // For a runner whose node does not have the environment.

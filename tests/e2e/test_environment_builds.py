@@ -6,15 +6,16 @@ import threading
 
 import pytest
 
+from harness.builds import Builds, Gate, definition, site
 from harness.client import new_id
-from harness.builds import Builds, Gate, definition, make_wheel, site
+from harness.environments import wheel
 from harness.wait import wait_for
 
 LOG = "azureml-logs/20_image_build_log.txt"
 SCRIPT = """\
 import os, sys
 import own
-print("own", own.VERSION, "prefix", sys.prefix)
+print("own", own.version, "prefix", sys.prefix)
 import azureml.core
 print("sdk", azureml.core.__name__, "variable", os.environ.get("COLOUR"))
 try:
@@ -29,9 +30,9 @@ except OSError as problem:
 def wheelhouse(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheelhouse")
     for version in ("1.0", "2.0"):
-        make_wheel(folder, "own", version)
+        wheel(folder, "own", version)
     for number in range(12):
-        make_wheel(folder, f"extra{number}", requires=["own"])
+        wheel(folder, f"extra{number}", requires=["own"])
     return folder
 
 
@@ -143,7 +144,7 @@ def test_a_script_without_an_environment_gets_a_python_and_the_sdk(client, serve
 def test_a_command_of_a_named_environment_finds_its_programs(client, builds):
     name = register(client, definition("own==1.0", "extra1"))
     builds.make(name)
-    run = client.submit(["python", "-c", "import own; print(own.VERSION)"], environment={"name": name})
+    run = client.submit(["python", "-c", "import own; print(own.version)"], environment={"name": name})
     client.wait(run, "Completed")
     assert client.log(run).decode().strip() == "1.0"
 
@@ -280,10 +281,10 @@ def test_a_lock_goes_to_another_server(make_server, server, client, builds, whee
     file.write_text(exported)
     # There the newest one would be another.
     newer = tmp_path / "newer"
-    for wheel in wheelhouse.iterdir():
-        (newer / wheel.name).parent.mkdir(exist_ok=True)
-        (newer / wheel.name).write_bytes(wheel.read_bytes())
-    make_wheel(newer, "own", "3.0")
+    for each in wheelhouse.iterdir():
+        newer.mkdir(exist_ok=True)
+        (newer / each.name).write_bytes(each.read_bytes())
+    wheel(newer, "own", "3.0")
     other = make_server(config=site(tmp_path / "cache", newer)).start().prepare()
     there = other.client()
     there.put(there.path("environments", name), {"definition": definition("own")}).expect(201)
@@ -350,9 +351,9 @@ def test_one_in_use_is_not_collected(client, server, builds, tmp_path):
 def test_files_of_the_source_folder_are_installed(client, server, tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    make_wheel(source / "wheels", "brought", "5.0")
+    wheel(source / "wheels", "brought", "5.0")
     (source / "requirements.txt").write_text("own==1.0\n")
-    (source / "main.py").write_text("import brought, own; print(brought.VERSION, own.VERSION)")
+    (source / "main.py").write_text("import brought, own; print(brought.version, own.version)")
     tree = server.cli_json("store", "put", source)["snapshot"]
     run = submit(client, tree, {"definition": definition("-r requirements.txt", "./wheels/brought-5.0-py3-none-any.whl")})
     client.wait(run, "Completed")
@@ -374,6 +375,6 @@ def test_the_command_line_tells_what_there_is(client, server, builds, tmp_path):
     failed = server.cli("env", "build", "--file", file, check=False)
     assert failed.returncode != 0 and "nothing-like-this" in failed.stderr and "hint:" in failed.stderr
     (tmp_path / "s").mkdir()
-    (tmp_path / "s" / "main.py").write_text("import extra8, own; print('with', own.VERSION)")
+    (tmp_path / "s" / "main.py").write_text("import extra8, own; print('with', own.version)")
     done = server.cli("run", "submit", "--source", tmp_path / "s", "--script", "main.py", "--environment", name, "-f")
     assert "with 1.0" in done.stdout

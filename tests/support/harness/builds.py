@@ -1,49 +1,9 @@
-"""Environments for tests: packages made here, so that no network is needed, and a uv that waits where a test wants it to."""
+"""Environments that a server builds: its site's rules, its builds, and a uv that waits where a test wants it to."""
 
-import base64
 import contextlib
-import hashlib
-import os
-import pathlib
-import shutil
-import zipfile
 
-from . import paths
+from .environments import UV
 from .wait import wait_for
-
-TOOLS = paths.REPOSITORY / ".lathe-tools"
-
-
-def find_uv():
-    """The uv of the tests, or of the machine."""
-    own = TOOLS / "uv" / "bin" / "uv"
-    found = os.environ.get("LATHE_UV") or (str(own) if own.exists() else shutil.which("uv"))
-    assert found, "there is no uv: test.sh installs it"
-    return found
-
-
-def make_wheel(folder, name, version="1.0", files=None, requires=()):
-    """A pure wheel with the module NAME, whose VERSION it knows, and FILES beside it."""
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    info = f"{name}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(f"Requires-Dist: {each}\n" for each in requires)
-    content = {
-        f"{name}.py": f"VERSION = {version!r}\n",
-        **(files or {}),
-        f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: lathe-tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = ""
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for inner, text in content.items():
-            data = text if isinstance(text, bytes) else text.encode()
-            wheel.writestr(zipfile.ZipInfo(inner, (2020, 1, 1, 0, 0, 0)), data)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-            record += f"{inner},sha256={digest},{len(data)}\n"
-        wheel.writestr(zipfile.ZipInfo(f"{info}/RECORD", (2020, 1, 1, 0, 0, 0)), record + f"{info}/RECORD,,\n")
-    return path
 
 
 def definition(*packages, python="3.11", **more):
@@ -52,10 +12,12 @@ def definition(*packages, python="3.11", **more):
     return {"python": {"condaDependencies": conda, "userManagedDependencies": False}, **more}
 
 
-def site(folder, wheelhouse, **rules):
-    """Rules of a site that builds in FOLDER from WHEELHOUSE alone."""
-    own = {"cache": str(folder), "wheelhouse": str(wheelhouse), "offline": True, "uv": find_uv(), "python_downloads": False}
-    return {"environments": {key: value for key, value in (own | rules).items() if value is not None}}
+def site(folder, wheelhouse=None, **rules):
+    """Rules of a site that builds in FOLDER; from WHEELHOUSE alone where there is one."""
+    own = {"cache": str(folder), "uv": str(UV), "python_downloads": False}
+    if wheelhouse is not None:
+        own |= {"wheelhouse": str(wheelhouse), "offline": True}
+    return {"environments": own | rules}
 
 
 class Gate:
@@ -70,7 +32,7 @@ class Gate:
             f'  echo "$$" >> {self.reached}\n'
             f"  while [ ! -e {self.opened} ]; do sleep 0.02; done ;;\n"
             "esac\n"
-            f'exec {find_uv()} "$@"\n'
+            f'exec {UV} "$@"\n'
         )
         self.program.chmod(0o755)
 
