@@ -1,0 +1,220 @@
+"""Environments when something goes wrong: kills at every step, damage, a full disk, an index that is away, two servers."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+from harness import environments, processes
+from harness.builds import Builds, Gate, definition, site
+from harness.environments import Index, sdist, wheel
+from harness.wait import wait_for
+
+SCRIPT = "import own; print('own', own.version)\n"
+
+
+@pytest.fixture(scope="module")
+def wheelhouse(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheelhouse")
+    wheel(folder, "own", "1.0", files={f"own_data/{number}.txt": "x" * number for number in range(200)})
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path):
+    index = Index(tmp_path / "index")
+    index.add("own", "1.0")
+    yield index
+    index.close()
+
+
+def snapshot(server, folder, script=SCRIPT):
+    folder.mkdir(exist_ok=True)
+    (folder / "main.py").write_text(script)
+    return server.cli_json("store", "put", folder)["snapshot"]
+
+
+def submit(client, tree, *packages):
+    return client.submit(None, script="main.py", snapshot=tree, environment={"definition": definition(*packages)})
+
+
+def no_leftovers(cache):
+    """Nothing half made lies where environments are looked for."""
+    return [path.name for path in (cache / "realised").iterdir() if not (path / "bin" / "python").exists()] == []
+
+
+def kill_and_go_on(server, client, run, let_go, cache, mark):
+    """Kills the server and its tools with it; the next one goes on with the same build, and the run completes."""
+    build = wait_for(lambda: client.run(run)["environment"]["build"], what="the run's build")
+    server.kill()
+    wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 20, "the end of the tools")
+    let_go()
+    server.start()
+    done = server.client().wait(run, "Completed", deadline=120)
+    assert done["environment"]["build"] == build
+    log = server.client().log(run, "azureml-logs/20_image_build_log.txt").decode()
+    assert "started again" in log and log.endswith("ready\n")
+    assert no_leftovers(cache)
+    return done
+
+
+# The words of uv where a kill meets it: resolving, making the folder, installing.
+@pytest.mark.parametrize("words", ["pip compile", "venv", "pip install"])
+def test_a_kill_of_the_server_while_it_builds(make_server, tmp_path, wheelhouse, words, mark):
+    cache, gate = tmp_path / "cache", Gate(tmp_path / "gate", words)
+    server = make_server(config=site(cache, wheelhouse, uv=str(gate.program)), environment={"E2E_MARK": mark})
+    client = server.start().prepare().client()
+    run = submit(client, snapshot(server, tmp_path / "source"), "own==1.0")
+    gate.wait()
+    kill_and_go_on(server, client, run, gate.open, cache, mark)
+
+
+def test_a_kill_of_the_server_while_it_downloads(make_server, tmp_path, index, mark):
+    index.stall = threading.Event()
+    cache = tmp_path / "cache"
+    rules = site(cache, None, wheelhouse=None, offline=False, index=index.url)
+    server = make_server(config=rules, environment={"E2E_MARK": mark})
+    client = server.start().prepare().client()
+    run = submit(client, snapshot(server, tmp_path / "source"), "own==1.0")
+    wait_for(lambda: any(path.startswith("/files/") for path in index.requests), 30, "a download")
+    kill_and_go_on(server, client, run, index.stall.set, cache, mark)
+
+
+def test_a_kill_of_the_server_while_a_source_package_is_built(make_server, tmp_path, monkeypatch, mark):
+    reached, opened = tmp_path / "reached", tmp_path / "opened"
+    waits = f"import os, time\nopen({str(reached)!r}, 'w')\nwhile not os.path.exists({str(opened)!r}): time.sleep(0.02)\n"
+    monkeypatch.setattr(environments, "BACKEND", waits + environments.BACKEND)
+    sdist(tmp_path / "wheelhouse", "own", "1.0")
+    cache = tmp_path / "cache"
+    server = make_server(config=site(cache, tmp_path / "wheelhouse"), environment={"E2E_MARK": mark})
+    client = server.start().prepare().client()
+    run = submit(client, snapshot(server, tmp_path / "source"), "own==1.0")
+    wait_for(reached.exists, 60, "the build of the package")
+    kill_and_go_on(server, client, run, opened.touch, cache, mark)
+
+
+def test_a_stop_leaves_the_build_to_the_next_server(make_server, tmp_path, wheelhouse, mark):
+    gate = Gate(tmp_path / "gate", "pip compile")
+    server = make_server(config=site(tmp_path / "cache", wheelhouse, uv=str(gate.program)), environment={"E2E_MARK": mark})
+    builds = Builds(server.start().prepare().client())
+    build = builds.start(definition("own==1.0"))["id"]
+    gate.wait()
+    assert server.stop(20) == 0, "a stop does not wait for builds"
+    gate.open()
+    server.start()
+    assert Builds(server.client()).wait(build)["lock"]
+
+
+def test_a_build_whose_run_was_canceled_meanwhile_is_not_gone_on_with(make_server, tmp_path, wheelhouse, mark):
+    gate = Gate(tmp_path / "gate", "pip compile")
+    server = make_server(config=site(tmp_path / "cache", wheelhouse, uv=str(gate.program)), environment={"E2E_MARK": mark})
+    client = server.start().prepare().client()
+    run = submit(client, snapshot(server, tmp_path / "source"), "own==1.0")
+    gate.wait()
+    build = wait_for(lambda: client.run(run)["environment"]["build"])
+    client.cancel(run).expect(200)
+    server.kill()
+    server.start()
+    ended = Builds(server.client()).wait(build, "failed")
+    assert ended["error"]["code"] == "cancelled"
+
+
+def test_damage_is_found_and_repaired(make_server, tmp_path, wheelhouse):
+    cache = tmp_path / "cache"
+    server = make_server(config=site(cache, wheelhouse)).start().prepare()
+    client, builds = server.client(), Builds(server.client())
+    tree = snapshot(server, tmp_path / "source")
+    first = builds.make(definition("own==1.0"))
+    prefix = cache / "realised" / first["lock"]
+    (module,) = prefix.glob("lib/python*/site-packages/own.py")
+    # Through a link of its own: the package cache shares the bytes, and must not give them out again.
+    module.chmod(0o644)
+    module.write_text("broken")
+    again = builds.make(definition("own==1.0"))
+    assert again["lock"] == first["lock"] and "damaged" in builds.log(again["id"])
+    client.wait(submit(client, tree, "own==1.0"), "Completed")
+    # Without its marker it is no environment at all: the run builds it.
+    for path in sorted(prefix.iterdir()):
+        if path.is_file() and path.name.startswith(".lathe"):
+            path.unlink()
+    run = submit(client, tree, "own==1.0")
+    assert client.wait(run, "Completed")["environment"]["build"]
+
+
+@pytest.fixture
+def small_disk():
+    """A folder on a tmpfs of 24 MiB."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-disk-"))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", folder], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+    folder.rmdir()
+
+
+@pytest.mark.root
+def test_a_full_disk_of_the_cache_is_told_and_room_helps(make_server, tmp_path, small_disk):
+    house = tmp_path / "wheelhouse"
+    for name in ("own", "large"):
+        wheel(house, name, "1.0", files={f"{name}_data.txt": "0123456789" * 200_000} if name == "large" else None)
+    server = make_server(config=site(small_disk, house)).start().prepare()
+    client, builds = server.client(), Builds(server.client())
+    ballast = small_disk / "ballast"
+    size = shutil.disk_usage(small_disk).free - (3 << 20)
+    with ballast.open("wb") as file:
+        file.write(bytes(size))
+    failed = builds.wait(builds.start(definition("large==1.0"))["id"], "failed")
+    assert failed["error"]["code"] == "no-space" and failed["error"]["hint"], failed["error"]
+    assert not list((small_disk / "realised").glob("*")) if (small_disk / "realised").exists() else True
+    client.get("/healthz").expect(200)
+    ballast.unlink()
+    assert builds.make(definition("large==1.0"))["state"] == "ready"
+
+
+def test_an_index_that_is_away(make_server, tmp_path, index):
+    cache = tmp_path / "cache"
+    server = make_server(config=site(cache, None, wheelhouse=None, offline=False, index=index.url)).start().prepare()
+    client, builds = server.client(), Builds(server.client())
+    tree = snapshot(server, tmp_path / "source")
+    build = builds.make(definition("own==1.0"))
+    index.close()
+    client.wait(submit(client, tree, "own==1.0"), "Completed")
+    # Also when only the packages are left: the lock says which, and the cache has them.
+    shutil.rmtree(cache / "realised" / build["lock"])
+    client.wait(submit(client, tree, "own==1.0"), "Completed")
+    failed = builds.wait(builds.start(definition("own==1.0", "other"))["id"], "failed")
+    assert failed["error"]["code"] in ("unavailable", "upstream") and failed["error"]["hint"], failed["error"]
+    assert "127.0.0.1" in failed["error"]["message"] or "index" in failed["error"]["message"]
+
+
+def test_two_servers_share_one_folder_and_build_once(make_server, tmp_path, wheelhouse):
+    cache, gate = tmp_path / "cache", Gate(tmp_path / "gate", "venv")
+    servers = [make_server(config=site(cache, wheelhouse, uv=str(gate.program))).start().prepare() for _ in range(2)]
+    clients = [server.client() for server in servers]
+    runs = [submit(client, snapshot(server, tmp_path / "source"), "own==1.0") for server, client in zip(servers, clients)]
+    gate.wait()
+    gate.open()
+    locks = {client.wait(run, "Completed", deadline=120)["environment"]["lock"] for client, run in zip(clients, runs)}
+    assert len(locks) == 1 and len(list((cache / "realised").iterdir())) == 1
+    logs = [client.log(run, "azureml-logs/20_image_build_log.txt").decode() for client, run in zip(clients, runs)]
+    assert sum("the environment is ready" in log for log in logs) == 1, "one of them made it, the other waited"
+
+
+def test_the_password_of_an_index_is_a_secret_and_stays_one(make_server, tmp_path):
+    index = Index(tmp_path / "index", credential=("me", "s3cret-word"))
+    index.add("own", "1.0")
+    cache = tmp_path / "cache"
+    server = make_server(config=site(cache, None, wheelhouse=None, offline=False, index=index.url)).start().prepare()
+    client, builds = server.client(), Builds(server.client())
+    try:
+        builds.wait(builds.start(definition("own==1.0"))["id"], "failed")
+        client.put(client.path("secrets", "pip-index-127.0.0.1"), {"value": "me:s3cret-word"}).expect(204)
+        build = builds.make(definition("own==1.0"))
+        assert "s3cret-word" not in builds.log(build["id"])
+        assert b"s3cret-word" not in client.get(f"/api/v1/environment-locks/{build['lock']}").expect(200).body
+        found = subprocess.run(["grep", "-rlF", "s3cret-word", cache, server.state], capture_output=True, text=True)
+        assert found.stdout == ""
+    finally:
+        index.close()
