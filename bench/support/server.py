@@ -1,6 +1,7 @@
 """Server: a `lathe server` of its own in a temporary folder, gone with everything it made at the end."""
 
 import contextlib
+import json
 import os
 import pathlib
 import select
@@ -15,9 +16,12 @@ STOP_SECONDS = 60
 
 
 class Server:
-    def __init__(self, folder):
+    def __init__(self, folder, config=None):
         self.state = pathlib.Path(folder) / "state"
         self.process = None
+        if config is not None:
+            self.state.mkdir(mode=0o700)
+            (self.state / "config.yaml").write_text(json.dumps(config))  # JSON is YAML
 
     def start(self, seconds=60):
         reader, writer = os.pipe()
@@ -71,10 +75,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def running_server():
+def running_server(config=None):
     """A started server; runners that are still there when it stops are waited for, so that the folder can go."""
     with bench_folder() as folder:
-        server = Server(folder)
+        server = Server(folder, config)
         try:
             yield server.start()
         finally:

@@ -284,10 +284,3 @@ def test_a_named_environment_is_the_sites_interpreter(make_server, tmp_path):
     assert any(sys.executable in note for note in run["notes"])
     client.wait(run["id"], "Completed")
     assert client.log(run["id"]).decode().split() == [sys.executable, "True"]
-
-
-def test_without_an_interpreter_a_script_is_refused_and_the_setting_is_named(server, client, tmp_path):
-    (tmp_path / "a.py").write_text("print(1)")
-    snapshot = client.run(server.submit_folder(tmp_path, script="a.py"))["snapshot"]
-    refused = client.post(client.path("runs"), submit_script(snapshot)).expect(400).json()
-    assert refused["field"] == "environment.interpreter" and "environments: {interpreter" in refused["hint"]

@@ -16,6 +16,8 @@ from . import paths, processes
 from .client import Client
 from .wait import wait_for
 
+UV = paths.REPOSITORY / ".lathe-tools" / "uv" / "bin" / "uv"
+
 
 class StartFailed(Exception):
     def __init__(self, code, text):
@@ -31,9 +33,11 @@ class Server:
         self.options, self.prefix = list(options), list(prefix)
         # The keys of secrets are kept apart from the state folder; a test's must not end up with those of its user.
         self.key_folder = self.state.parent / f"{self.state.name}-keys"
-        # As must what runs cache of the data that they mount.
+        # Nor may what runs cache of the data that they mount, and environments that it builds.
         self.cache_folder = self.state.parent / f"{self.state.name}-cache"
         own = {"LATHE_KEY_FOLDER": str(self.key_folder), "XDG_CACHE_HOME": str(self.cache_folder)}
+        if UV.exists():
+            own["LATHE_UV"] = str(UV)
         self.environment = os.environ | own | (environment or {})
         self.process = None
         if config is not None:

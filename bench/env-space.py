@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""env-space: the disk that ten environments with one TensorFlow take, against one of them. Byte code is compiled in both."""
+
+import json
+import subprocess
+
+from support.environments import build, definition, site
+from support.folder import bench_folder
+from support.rows import at_most, say
+from support.server import running_server, wait_until
+
+TENSORFLOW = "tensorflow-cpu==2.12.1"
+BESIDE = ["six==1.16.0", "toml==0.10.2", "attrs==23.1.0", "idna==3.4", "iniconfig==2.0.0"]
+BESIDE += ["click==8.1.7", "tomli==2.0.1", "pluggy==1.2.0", "colorama==0.4.6", "zipp==3.16.2"]
+
+
+def used(folder):
+    """Bytes on the disk; what is linked several times counts once."""
+    done = subprocess.run(["du", "--summarize", "--block-size=1", folder], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[0])
+
+
+def compiled(cache, count):
+    """Whether TensorFlow has byte code in each of `count` environments."""
+    found = list((cache / "realised").glob("*/lib/python*/site-packages/tensorflow/python/__pycache__"))
+    return len(found) >= count
+
+
+def main():
+    with bench_folder() as folder:
+        cache = folder / "cache"
+        sizes = []
+        with running_server(site(cache)) as server:
+            for count, package in enumerate(BESIDE, 1):
+                (folder / "definition.json").write_text(json.dumps(definition(TENSORFLOW, package)))
+                build(server, folder / "definition.json")
+                wait_until(lambda count=count: compiled(cache, count), 600, "the byte code is there", pause=0.5)
+                sizes.append(used(cache))
+                say(f"{count}: {sizes[-1] / (1 << 20):.0f} MiB")
+    ratio = sizes[-1] / sizes[0]
+    at_most("env-space", f"10: {sizes[-1] / (1 << 20):.0f} MiB", f"1: {sizes[0] / (1 << 20):.0f} MiB", ratio, 1.3)
+
+
+main()
