@@ -93,6 +93,7 @@ TEST_F(BuiltEnvironments, OfARunKeepItsLockAsLongAsTheRun) {
   connection.execute("UPDATE runs SET terminal = 0");
   EXPECT_TRUE(run_environments::is_awaited(connection, 5));
   EXPECT_FALSE(run_environments::is_awaited(connection, 4));
+  connection.execute("UPDATE runs SET terminal = 1");
   runs::remove(connection, run);
   EXPECT_FALSE(is_kept(kLock));
 }

@@ -162,8 +162,9 @@ Task<void> EnvironmentBuilds::finish(WorkPtr work, std::optional<Error> failure)
   if (failure && failure->code() == Code::cancelled && !work->canceled_by.empty())
     failure = Error(Code::cancelled, fmt::format("the build was given up: {}", work->canceled_by));
   if (failure && failure->code() == Code::no_space && failure->hint().empty())
-    failure = std::move(*failure).hint(
-        fmt::format("free space in {}, or remove environments: lathe env gc", site_.cache().folder().string()));
+    failure = Error(Code::no_space, failure->text())
+                  .hint(fmt::format("free space in {}, or remove environments: lathe env gc",
+                                    site_.cache().folder().string()));
   if (failure) {
     work->log->line(fmt::format("error: {}", failure->text()));
     if (!failure->hint().empty()) work->log->line(fmt::format("hint: {}", failure->hint()));

@@ -32,7 +32,8 @@ ALLOWED = {
 CREDENTIALS = [*NOBODY, OWN, OTHER, *ROLES]
 OPERATIONS = {operation.id: operation for operation in contract.operations()}
 # Requests that pass the gate and then change nothing.
-BODIES = {"collectGarbage": {"dry_run": True}, "findMissingBlobs": {"digests": []}}
+DRY = {"dry_run": True}
+BODIES = {"collectGarbage": DRY, "collectEnvironments": DRY, "findMissingBlobs": {"digests": []}}
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,7 @@ def target(operation, run):
         "model": "absent",
         "version": "1",
         "environment": "absent",
+        "build": "1",
         "token": "999999",
         "digest": "ab" * 32,
         "attempt": "1",
