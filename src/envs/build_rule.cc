@@ -111,8 +111,8 @@ std::string mpi_version(std::stop_token stop) {
 
 std::string build_key(const LockContent& lock, const LockedPackage& package, const BuildRule& rule,
                       const std::string& mpi) {
-  std::string text = fmt::format("{}\npython {}\nplatform {}\nmpi {}\n", package.files.at(0).sha256.hex(), lock.python,
-                                 lock.platform, mpi);
+  std::string text = fmt::format("{}\npython {}\nplatform {}{}\nmpi {}\n", package.files.at(0).sha256.hex(),
+                                 lock.python, lock.platform, lock.image.wanted() ? " " + lock.image.id : "", mpi);
   for (const auto& name : rule.with)
     if (const auto* other = find_package(lock, name)) text += fmt::format("{} {}\n", other->name, other->version);
   for (const auto& [name, value] : rule.variables) text += fmt::format("{}={}\n", name, value);

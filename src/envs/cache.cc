@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "envs/environment_build.h"
 #include "envs/file_lock.h"
+#include "envs/image.h"
 #include "envs/inventory.h"
 #include "envs/marker.h"
 #include "envs/work_folder.h"
@@ -29,7 +30,17 @@ std::string this_boot() {
 }
 
 Realised realised(const fs::path& prefix, const Marker& marker) {
-  return {(prefix / "bin" / "python").string(), marker.variables, prefix.string()};
+  const auto own = (prefix / "bin" / "python").string();
+  return {marker.interpreter.empty() ? own : marker.interpreter, marker.variables, prefix.string(), marker.image};
+}
+
+// Where the image brings the packages, our SDK alone is added to them.
+void describe_image(Marker& marker, const LockContent& content, const fs::path& prefix) {
+  marker.image = content.image.id;
+  if (!content.python.empty()) return;
+  marker.interpreter = content.interpreter.empty() ? "python" : content.interpreter;
+  auto& path = marker.variables["PYTHONPATH"];
+  path = (prefix / kSdkFolder).string() + (path.empty() ? "" : ":" + path);
 }
 
 // "python", as the SDK writes when nothing is said, means the one that a shell would find.
@@ -62,8 +73,8 @@ std::optional<Realised> Cache::find(const base::Digest& lock) const {
   const fs::path prefix = prefix_of(settings_.cache, lock);
   auto marker = read_marker(prefix);
   if (!marker || marker->lock != lock) return std::nullopt;
-  // The interpreter behind the link may have been removed from the machine.
-  if (::access((prefix / "bin" / "python").c_str(), X_OK) != 0) return std::nullopt;
+  // The interpreter behind the link may have been removed from the machine; that of an image is in the image.
+  if (marker->image.empty() && ::access((prefix / "bin" / "python").c_str(), X_OK) != 0) return std::nullopt;
   return realised(prefix, *marker);
 }
 
@@ -93,7 +104,9 @@ Result<bool> Cache::check(const base::Digest& lock, const LogSink& log, std::sto
 }
 
 Result<Realised> Cache::ensure(const Lock& lock, const LogSink& log, std::stop_token stop, Check wanted) {
-  if (!lock.content.interpreter.empty() && lock.content.python.empty())
+  const auto& image = lock.content.image;
+  if (image.wanted()) LATHE_TRY_VOID(ensure_image(image, settings_, log, stop));
+  if (!lock.content.interpreter.empty() && lock.content.python.empty() && !image.wanted())
     return UserManaged().realise({on_path(lock.content.interpreter), lock.content.variables});
   const bool thorough = wanted == Check::files;
   if (auto found = find(lock.digest); found && !thorough && was_checked_since_boot(lock.digest)) return *found;
@@ -115,7 +128,8 @@ Result<Realised> Cache::build(const Lock& lock, const LogSink& log, std::stop_to
   const fs::path staging = work.path() / "environment";
   LATHE_TRY(auto inventory, build_environment(settings_, lock.content, staging, prefix, log, stop));
   LATHE_TRY_VOID(write_text(staging / kInventoryName, write_inventory(inventory)));
-  Marker marker{lock.digest, lock.content.variables, inventory.files.size(), inventory.bytes()};
+  Marker marker{lock.digest, lock.content.variables, inventory.files.size(), inventory.bytes(), {}, {}};
+  if (lock.content.image.wanted()) describe_image(marker, lock.content, prefix);
   LATHE_TRY_VOID(write_marker(staging, marker));
   LATHE_TRY_VOID(make_folders(prefix.parent_path()));
   auto& files = sys::linux_file_system();

@@ -20,6 +20,7 @@ class Builder {
 
   Result<Inventory> run() {
     LATHE_TRY(auto uv, Uv::find(settings_, log_, stop_));
+    if (lock_.python.empty()) return install_sdk_alone(uv);
     if (!lock_.conda.empty()) LATHE_TRY_VOID(install_conda(settings_, uv, lock_.conda, prefix_, final_, log_, stop_));
     LATHE_TRY(auto python, base_python(uv));
     LATHE_TRY(auto wheels, built_wheels(uv, python));
@@ -33,6 +34,13 @@ class Builder {
   }
 
  private:
+  // On the node: an image need not have a Python that uv knows.
+  Result<Inventory> install_sdk_alone(const Uv& uv) {
+    LATHE_TRY(auto plan, plan_install(settings_, lock_, {}));
+    LATHE_TRY_VOID(install_into(settings_, uv, plan, prefix_ / kSdkFolder, log_, stop_));
+    return take_inventory(prefix_);
+  }
+
   // Conda's own where the packages brought one; else a virtual environment, in the same folder as theirs.
   Result<fs::path> base_python(const Uv& uv) {
     if (!conda_python(lock_.conda).empty()) return prefix_ / "bin" / "python";
@@ -63,13 +71,15 @@ class Builder {
 
 Result<Inventory> build_environment(const Settings& settings, const LockContent& lock, const fs::path& prefix,
                                     const fs::path& final_prefix, const LogSink& log, std::stop_token stop) {
-  auto built = Builder(settings, lock, prefix, final_prefix, log, stop).run();
+  Settings where = settings;
+  where.image = lock.python.empty() ? "" : lock.image.id;
+  auto built = Builder(where, lock, prefix, final_prefix, log, stop).run();
   if (built || built.error().code() != Code::corrupt) return built;
   // What was damaged in uv's cache is gone from there now: once more, with new files.
   log(built.error().message() + "; fetching again");
   std::error_code ignored;
   fs::remove_all(prefix, ignored);
-  return Builder(settings, lock, prefix, final_prefix, log, stop).run();
+  return Builder(where, lock, prefix, final_prefix, log, stop).run();
 }
 
 Result<void> forget_packages(const Settings& settings, const std::vector<std::string>& names, const LogSink& log,

@@ -11,6 +11,8 @@
 
 namespace lathe::envs {
 
+inline constexpr const char* kSdkFolder = "sdk";  // holds our SDK where an image brings Python and all packages
+
 // `final_prefix`: where it will be moved to.
 base::Result<Inventory> build_environment(const Settings& settings, const LockContent& lock,
                                           const std::filesystem::path& prefix,

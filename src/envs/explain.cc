@@ -31,8 +31,10 @@ std::string explain(const Lock& lock) {
     out += fmt::format("packages of   {}: {}\n", content.era.as_of.substr(0, 10), content.era.because);
   out += packages_line(content);
   if (!content.sdk_version.empty()) out += fmt::format("sdk           lathe-sdk {}\n", content.sdk_version);
-  if (!content.image.reference.empty())
-    out += fmt::format("image         {} {}\n", content.image.reference, content.image.digest);
+  if (content.image.wanted())
+    out += fmt::format("image         {} {}\n",
+                       content.image.reference.empty() ? "of a Dockerfile" : content.image.reference,
+                       content.image.id.substr(0, 12));
   if (content.substitutions.empty()) return out + "replaced      nothing: everything is as asked\n";
   out += "replaced\n";
   for (const auto& one : content.substitutions)

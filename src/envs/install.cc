@@ -128,6 +128,18 @@ Result<void> make_venv(const Uv& uv, const fs::path& python, const fs::path& pre
   return {};
 }
 
+Result<void> install_into(const Settings& settings, const Uv& uv, const InstallPlan& plan, const fs::path& folder,
+                          const LogSink& log, std::stop_token stop) {
+  LATHE_TRY_VOID(make_folders(folder));
+  LATHE_TRY(auto work, WorkFolder::make(settings.cache, "install"));
+  const fs::path file = work.path() / "hashed.txt";
+  LATHE_TRY_VOID(write_text(file, text_of(plan.hashed)));
+  return install_lines(settings, uv,
+                       {"pip", "install", "--no-deps", "--require-hashes", "--link-mode", "hardlink", "--target",
+                        folder.string(), "--requirement", file.string()},
+                       log, stop);
+}
+
 Result<void> install(const Settings& settings, const Uv& uv, const LockContent& lock, const InstallPlan& plan,
                      const fs::path& prefix, const LogSink& log, std::stop_token stop) {
   // collect() must not take packages away that are about to be linked.

@@ -27,6 +27,10 @@ base::Result<InstallPlan> plan_install(const Settings& settings, const LockConte
 base::Result<void> install(const Settings& settings, const Uv& uv, const LockContent& lock, const InstallPlan& plan,
                            const std::filesystem::path& prefix, const LogSink& log, std::stop_token stop);
 
+// The plan's packages alone, as a folder for PYTHONPATH, with any Python of the node.
+base::Result<void> install_into(const Settings& settings, const Uv& uv, const InstallPlan& plan,
+                                const std::filesystem::path& folder, const LogSink& log, std::stop_token stop);
+
 // A virtual environment that may be moved.
 base::Result<void> make_venv(const Uv& uv, const std::filesystem::path& python, const std::filesystem::path& prefix,
                              std::stop_token stop);

@@ -44,8 +44,13 @@ struct LockedConda {
   bool operator==(const LockedConda&) const = default;
 };
 
+// The container image that the processes see as their system; empty: that of the node.
 struct LockedImage {
-  std::string reference, digest;
+  std::string reference;   // as the definition names it; empty for a Dockerfile
+  std::string id;          // of its content: what is run is exactly this
+  std::string manifest;    // digest to pull it by; may be empty
+  std::string dockerfile;  // text to build it from
+  bool wanted() const { return !id.empty(); }
   bool operator==(const LockedImage&) const = default;
 };
 

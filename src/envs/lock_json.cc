@@ -130,7 +130,11 @@ void read_rest(Reader& reader, const json::object& object, LockContent& out) {
   out.sources = {reader.text(sources, "index"), reader.texts(sources, "extra_indexes"),
                  reader.texts(sources, "find_links")};
   const auto& image = reader.object(object, "image");
-  out.image = {reader.text(image, "reference"), reader.text(image, "digest")};
+  out.image = {reader.text(image, "reference"), reader.text(image, "id"), reader.text(image, "manifest"),
+               reader.text(image, "dockerfile")};
+  // It becomes an argument of the container engine.
+  if (!out.image.id.empty() && !base::Digest::parse(out.image.id)) reader.wrong("image");
+  if (out.image.reference.starts_with('-')) reader.wrong("image");
   for (const auto& [name, value] : reader.object(object, "variables"))
     value.is_string() ? (void)out.variables.emplace(name, value.get_string()) : reader.wrong("variables");
   const auto& sdk = reader.object(object, "sdk");
@@ -184,7 +188,11 @@ json::object lock_to_json(const LockContent& content) {
       {"packages", std::move(packages)},
       {"conda", std::move(conda)},
       {"sources", sources_to_json(content.sources)},
-      {"image", {{"reference", content.image.reference}, {"digest", content.image.digest}}},
+      {"image",
+       {{"reference", content.image.reference},
+        {"id", content.image.id},
+        {"manifest", content.image.manifest},
+        {"dockerfile", content.image.dockerfile}}},
       {"variables", std::move(variables)},
       {"sdk", {{"version", content.sdk_version}, {"sha256", content.sdk_sha256.hex()}}},
       {"era", {{"as_of", content.era.as_of}, {"rule", content.era.rule}, {"because", content.era.because}}},

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "envs/conda.h"
+#include "envs/image.h"
 #include "envs/kept_files.h"
 #include "envs/pip_lines.h"
 #include "envs/replacement.h"
@@ -87,15 +88,16 @@ class Locker {
 
   Result<void> lock_image() {
     if (!spec_.image.wanted()) return {};
-    const ImageRule* rule = spec_.image.dockerfile.empty() ? table_.for_image(spec_.image.reference) : nullptr;
-    if (rule && rule->given == "none") return add({"image", spec_.image.reference, "no image", rule->why});
-    return base::fail(
-        Error(Code::unsupported,
-              fmt::format("the image {} cannot be used on this site",
-                          spec_.image.dockerfile.empty() ? base::printable(spec_.image.reference) : "of a Dockerfile"))
-            .field("docker")
-            .hint("name its packages in the conda dependencies and set docker.enabled = False, or add a rule "
-                  "for it to the substitution table"));
+    std::string reference = spec_.image.reference;
+    const ImageRule* rule = spec_.image.dockerfile.empty() ? table_.for_image(reference) : nullptr;
+    if (rule) {
+      LATHE_TRY_VOID(add({"image", reference, rule->given == "none" ? "no image" : rule->given, rule->why}));
+      if (rule->given == "none") return {};
+      reference = rule->given;
+    }
+    LATHE_TRY(content_.image, lock_image_of({reference, spec_.image.dockerfile, true}, settings_, log_, stop_));
+    settings_.image = content_.image.id;
+    return {};
   }
 
   Result<void> lock_python() {
@@ -114,6 +116,11 @@ class Locker {
     content_.sources.extra_indexes = wanted.options.extra_indexes;
     for (const auto& link : wanted.options.find_links)
       if (link.find("://") != std::string::npos) content_.sources.find_links.push_back(link);
+    if (!wanted.conda.empty() && content_.image.wanted())
+      return base::fail(Error(Code::unsupported, fmt::format("the conda package {} cannot be added to an image",
+                                                             wanted.conda.front().text()))
+                            .field("python.condaDependencies")
+                            .hint("install it in the Dockerfile, or leave the image out"));
     if (!wanted.conda.empty()) {
       LATHE_TRY(content_.conda,
                 solve_conda(settings_, *uv_, spec_, wanted.conda, python_.interpreter.minor, log_, stop_));
@@ -200,7 +207,7 @@ class Locker {
     }
   }
 
-  const Settings& settings_;
+  Settings settings_;  // with the image, once it is known
   const Spec& spec_;
   const LogSink& log_;
   std::stop_token stop_;

@@ -12,11 +12,9 @@ namespace json = boost::json;
 base::Result<void> write_marker(const std::filesystem::path& prefix, const Marker& marker) {
   json::object variables;
   for (const auto& [name, value] : marker.variables) variables[name] = value;
-  json::object object{{"format", 1},
-                      {"lock", marker.lock.hex()},
-                      {"variables", std::move(variables)},
-                      {"files", marker.files},
-                      {"bytes", marker.bytes}};
+  json::object object{{"format", 1},           {"lock", marker.lock.hex()}, {"variables", std::move(variables)},
+                      {"files", marker.files}, {"bytes", marker.bytes},     {"interpreter", marker.interpreter},
+                      {"image", marker.image}};
   return sys::write_file_durably(sys::linux_file_system(), (prefix / kMarkerName).string(),
                                  json::serialize(object) + "\n", 0444);
 }
@@ -32,9 +30,15 @@ std::optional<Marker> read_marker(const std::filesystem::path& prefix) {
   if (!lock || !lock->is_string() || !variables || !variables->is_object() || !files || !bytes) return std::nullopt;
   auto digest = base::Digest::parse(std::string_view(lock->get_string()));
   if (!digest || !files->is_number() || !bytes->is_number()) return std::nullopt;
-  Marker out{*digest, {}, files->to_number<std::uint64_t>(problem), bytes->to_number<std::uint64_t>(problem)};
+  Marker out{*digest, {}, files->to_number<std::uint64_t>(problem), bytes->to_number<std::uint64_t>(problem), {}, {}};
   for (const auto& [name, value] : variables->get_object())
     if (value.is_string()) out.variables.emplace(name, value.get_string());
+  auto word_of = [&](const char* key) {
+    const json::value* value = object.if_contains(key);
+    return value && value->is_string() ? std::string(value->get_string()) : std::string();
+  };
+  out.interpreter = word_of("interpreter");
+  out.image = word_of("image");
   return out;
 }
 

@@ -16,6 +16,8 @@ struct Marker {
   base::Digest lock;
   Variables variables;
   std::uint64_t files = 0, bytes = 0;
+  std::string interpreter = {};  // empty: that of the environment itself
+  std::string image = {};        // id of the image it is for; empty: none
 };
 
 inline constexpr const char* kMarkerName = "lathe-environment.json";

@@ -26,7 +26,7 @@ class PythonSources {
         uv_(uv),
         log_(log),
         stop_(std::move(stop)),
-        downloads_(settings.python_downloads && !settings.offline) {}
+        downloads_(settings.python_downloads && !settings.offline && settings.image.empty()) {}
 
   base::Result<std::optional<Interpreter>> get(const std::string& minor) {
     if (auto found = find_python(settings_, minor, stop_)) return found;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "envs/image.h"
 #include "envs/version.h"
 
 namespace lathe::envs {
@@ -72,13 +73,14 @@ bool works(const Settings& settings, const Interpreter& python, std::stop_token 
   sys::CommandRequest request{{python.path.string(), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"},
                               tool_environment(settings),
                               {}};
-  auto result = sys::run_command(request, {}, stop);
+  auto result = run_tool(settings, std::move(request), {}, stop);
   return result && result->status == 0 && base::trim(result->output) == python.minor;
 }
 
 }  // namespace
 
 std::vector<Interpreter> find_interpreters(const Settings& settings) {
+  if (!settings.image.empty()) return interpreters_in_image(settings);
   std::vector<Interpreter> out;
   std::set<fs::path> seen;
   for (const auto& folder : search_folders(settings))

@@ -19,7 +19,7 @@ struct Interpreter {
   std::filesystem::path path;
 };
 
-// By the names of the files; nothing is executed. The first of each version is the one to use.
+// By the names of the files; nothing is executed, except in an image. The first of each version is the one to use.
 std::vector<Interpreter> find_interpreters(const Settings& settings);
 
 // The interpreter of this minor version that answers when it is asked; nothing when there is none.

@@ -14,6 +14,7 @@ struct Realised {
   std::string interpreter;  // empty when the run needs none
   std::map<std::string, std::string> variables;
   std::string prefix = {};  // folder of a managed environment, to be given to the run read-only; empty: none
+  std::string image = {};   // id of the image in which its processes run; empty: none
 };
 
 class Realiser {

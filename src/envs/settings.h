@@ -46,6 +46,9 @@ struct Settings {
       pythons;                   // folders where interpreters are looked for; empty: PATH, pyenv, uv's own
   bool python_downloads = true;  // `uv python install` when the machine has none that suits
 
+  std::filesystem::path engine;  // podman or docker; empty: of PATH; "none": images are refused
+  std::string image;             // id of the image in which uv and Python are run; empty: on the node itself
+
   SdkWheel sdk;
   bool has_gpu = false;
   std::filesystem::path source_folder;  // of the run, for -r files and wheels inside of it; empty: they are refused

@@ -97,7 +97,8 @@ Result<fs::path> build(const Settings& settings, const Uv& uv, const LockContent
 Result<fs::path> build_wheel(const Settings& settings, const Uv& uv, const LockContent& lock,
                              const LockedPackage& package, const BuildRule& rule, const fs::path& python,
                              const LogSink& log, std::stop_token stop) {
-  const std::string key = build_key(lock, package, rule, rule.mpi ? mpi_version(stop) : "");
+  const bool on_the_node = settings.image.empty();  // an image has an MPI and compilers of its own, or says so itself
+  const std::string key = build_key(lock, package, rule, rule.mpi && on_the_node ? mpi_version(stop) : "");
   const fs::path place = settings.cache / "built" / key;
   LATHE_TRY(auto held,
             wait_for_lock(
@@ -107,7 +108,7 @@ Result<fs::path> build_wheel(const Settings& settings, const Uv& uv, const LockC
     log(fmt::format("{} {} was built before", package.name, package.version));
     return *wheel;
   }
-  LATHE_TRY_VOID(check_programs(package.name, rule, python));
+  if (on_the_node) LATHE_TRY_VOID(check_programs(package.name, rule, python));
   log(fmt::format("building {} {} from source; this takes minutes", package.name, package.version));
   LATHE_TRY(auto work, WorkFolder::make_only(settings.cache, "build-" + key));
   LATHE_TRY_VOID(prepare_build(settings, uv, lock, package, rule, python, work.path() / "venv", log, stop));

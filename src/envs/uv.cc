@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "envs/image.h"
 #include "envs/index_environment.h"
 
 namespace lathe::envs {
@@ -69,7 +70,9 @@ std::vector<std::string> tool_environment(const Settings& settings) {
         "UV_SYSTEM_PYTHON", "UV_PROJECT", "UV_WORKING_DIRECTORY", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_RESOLUTION",
         "UV_NO_BINARY", "UV_ONLY_BINARY", "UV_REQUIRE_HASHES", "UV_LINK_MODE", "UV_COMPILE_BYTECODE"})
     sys::unset_variable(environment, name);
-  sys::set_variable(environment, "UV_CACHE_DIR", (settings.cache / "uv").string());
+  // What is built from source in an image fits that image only.
+  const std::string packages = settings.image.empty() ? "uv" : "uv-" + settings.image.substr(0, 12);
+  sys::set_variable(environment, "UV_CACHE_DIR", (settings.cache / packages).string());
   sys::set_variable(environment, "UV_PYTHON_INSTALL_DIR", (settings.cache / "python").string());
   sys::set_variable(environment, "UV_NO_PROGRESS", "1");
   sys::set_variable(environment, "NO_COLOR", "1");
@@ -116,7 +119,7 @@ base::Result<Uv::Answer> Uv::run(std::vector<std::string> arguments, const LogSi
     tail.push_back(line);
     if (log) log(line);
   };
-  LATHE_TRY(auto result, sys::run_command(request, take, stop));
+  LATHE_TRY(auto result, run_tool(settings_, std::move(request), take, stop));
   Answer answer{result.status, std::move(result.output), {}};
   for (const auto& line : tail) answer.complaint += line + "\n";
   return answer;

@@ -29,10 +29,11 @@ struct LaunchInput {
   RunIdentity identity;
   model::Slice slice;
   bool machine_has_gpu = false;
-  std::string directory;  // the run folder
+  std::string directory;      // the run folder
+  bool in_container = false;  // programs are looked for in an image, not here
 };
 
-// argv[0] is the path of a file that exists.
+// argv[0] is the path of a file that exists; in a container it may be a name.
 struct ProcessSpec {
   std::vector<std::string> argv;
   Variables environment;

@@ -83,7 +83,9 @@ base::Result<ProcessSpec> PlainLauncher::prepare(const LaunchInput& input) const
   } else {
     if (command.command.empty()) return base::fail(base::Code::invalid, "the run has neither a script nor a command");
     spec.argv = command.command;  // as it is: in `sh -c "echo $$"` the dollars are the shell's
-    LATHE_TRY(spec.argv[0], find_program(spec.argv[0], spec.environment.at("PATH"), input.directory));
+    if (!input.in_container) {
+      LATHE_TRY(spec.argv[0], find_program(spec.argv[0], spec.environment.at("PATH"), input.directory));
+    }
   }
   // Everybody on the machine may read the arguments of a process, so the token never becomes one.
   Variables shown = spec.environment;

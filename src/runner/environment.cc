@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "envs/cache.h"
+#include "envs/container_engine.h"
 #include "sys/gpu.h"
 #include "sys/mounts.h"
 
@@ -21,6 +22,7 @@ envs::Settings settings_of(const wire::RealiseOrder& order) {
   envs::Settings settings;
   settings.cache = order.cache;
   settings.uv = order.uv;
+  settings.engine = order.engine;
   settings.index = order.index;
   settings.extra_indexes = order.extra_indexes;
   settings.channels = order.channels;
@@ -68,11 +70,21 @@ base::Result<envs::Realised> Environment::deliver(const std::string& why_no_name
   return realised;
 }
 
+std::string image_of(const Order& order) {
+  if (!order.lock) return {};
+  auto found = envs::Cache(settings_of(order.realise)).find(*order.lock);
+  return found ? found->image : std::string();
+}
+
 // The hold comes first: what is found then stays.
 base::Result<envs::Realised> Environment::hold(const envs::Settings& settings) {
   const envs::Cache cache(settings);
   LATHE_TRY(held_, cache.hold(*order_.lock));
   auto found = cache.find(*order_.lock);
+  if (found && !found->image.empty()) {
+    LATHE_TRY(auto engine, envs::ContainerEngine::find(settings.engine));
+    if (!engine.has_image(found->image, {})) found.reset();  // somebody removed it
+  }
   if (!found) return base::fail(base::Code::not_found, "the environment {} is not here", order_.lock->hex());
   return std::move(*found);
 }

@@ -44,4 +44,7 @@ class Environment {
   std::vector<std::string> notes_;
 };
 
+// Id of the image in which the processes of this order run; empty: none.
+std::string image_of(const Order& order);
+
 }  // namespace lathe::runner

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "launch/launcher.h"
 #include "runner/bare_folder.h"
+#include "runner/container.h"
 #include "runner/delivery.h"
 #include "runner/environment.h"
 #include "runner/output_folders.h"
@@ -61,6 +62,7 @@ class Task {
     ArtifactUploader uploader(folder);
     model::ExitRecord exit = program ? supervise(std::move(*program), {log, shipper, metrics, folder, uploader})
                                      : record_of_refusal(program.error());
+    if (container_) container_->remove();
     inputs_->end();
     if (inbox_.fenced()) {
       spool_.remove();
@@ -104,6 +106,7 @@ class Task {
                            options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
+    if (container_) container_->explain(*exit, order_);
     // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is
     // away.
     record(*exit, cargo.log);
@@ -134,8 +137,14 @@ class Task {
                      spool_.metrics_folder()},
         .slice = order_.slice,
         .machine_has_gpu = sys::machine_may_have_gpu(),
-        .directory = spool_.run_folder()};
+        .directory = spool_.run_folder(),
+        .in_container = !realised.image.empty()};
     LATHE_TRY(launch::ProcessSpec spec, launch::PlainLauncher().prepare(input));
+    if (input.in_container) {
+      LATHE_TRY(auto container, Container::of(spool_.header(), order_.realise.engine));
+      container_.emplace(std::move(container));
+      spec = container_->wrap(spec, realised, spool_, order_);
+    }
     sys::SpawnRequest program;
     program.argv = std::move(spec.argv);
     program.environment = launch::to_environment(spec.environment);
@@ -231,6 +240,7 @@ class Task {
   std::optional<Inputs> inputs_;  // after the order, which it looks at
   std::optional<Environment> environment_;
   envs::Realised realised_;
+  std::optional<Container> container_;
   base::Duration claimed_at_{};
   bool prepared_ = false, recorded_ = false;
 };
@@ -260,6 +270,8 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
         record_of_failure(model::EndReason::node_lost, base::Error(base::Code::unavailable, "the runner was killed"));
     LATHE_TRY_VOID(spool.write_exit(*exit));
   }
+  if (order && !image_of(*order).empty())
+    if (auto container = Container::of(spool.header(), order->realise.engine)) container->remove();
   auto link = make_link(spool.header());
   LogSpool log(spool.folder(), static_cast<std::uint64_t>(order.value_or(Order()).segment_bytes));
   LogShipper shipper(log, order ? order->log_name : "");

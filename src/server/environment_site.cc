@@ -22,6 +22,7 @@ envs::Settings settings_of(Core& core) {
   envs::Settings settings;
   settings.cache = rules.cache.empty() ? envs::default_cache() : rules.cache;
   settings.uv = rules.uv;
+  settings.engine = rules.engine;
   settings.index = rules.index;
   settings.extra_indexes = rules.extra_indexes;
   settings.wheelhouse = rules.wheelhouse;
@@ -106,6 +107,7 @@ wire::RealiseOrder EnvironmentSite::realise_order() const {
   wire::RealiseOrder order;
   order.cache = settings_.cache.string();
   order.uv = settings_.uv.string();
+  order.engine = settings_.engine.string();
   order.index = settings_.index;
   order.extra_indexes = settings_.extra_indexes;
   order.channels = settings_.channels;

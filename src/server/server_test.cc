@@ -106,6 +106,7 @@ environments:
   index: https://index.example/simple
   extra_indexes: [http://other.example/simple]
   wheelhouse: /srv/wheels
+  engine: none
   channels: [file:///srv/channel]
   pythons: [/opt/python]
   offline: true
@@ -135,6 +136,7 @@ mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
   EXPECT_EQ(environments.index, "https://index.example/simple");
   EXPECT_EQ(environments.extra_indexes, (std::vector<std::string>{"http://other.example/simple"}));
   EXPECT_EQ(environments.wheelhouse, "/srv/wheels");
+  EXPECT_EQ(environments.engine, "none");
   EXPECT_EQ(environments.pythons.size(), 1u);
   EXPECT_TRUE(environments.offline && environments.strict);
   EXPECT_FALSE(environments.python_downloads || environments.era);

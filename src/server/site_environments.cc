@@ -53,6 +53,10 @@ void read_environment_rules(EnvironmentRules& rules, const YAML::Node& node) {
           path("cache", rules.cache),
           path("uv", rules.uv),
           path("wheelhouse", rules.wheelhouse),
+          {"engine",
+           [&](auto& n) {
+             rules.engine = n.IsScalar() && n.Scalar() == "none" ? "none" : read_absolute(prefix + "engine", n);
+           }},
           flag("offline", rules.offline),
           flag("python_downloads", rules.python_downloads),
           flag("strict", rules.strict),

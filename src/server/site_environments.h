@@ -17,6 +17,7 @@ struct EnvironmentRules {
   std::filesystem::path interpreter;  // for runs that bring none; with it nothing is built
   std::filesystem::path cache;        // empty: $XDG_CACHE_HOME/lathe/environments
   std::filesystem::path uv;           // empty: looked for, else installed below the cache
+  std::filesystem::path engine;       // podman or docker; empty: looked for; "none": images are refused
   std::string index;
   std::vector<std::string> extra_indexes, channels;
   std::filesystem::path wheelhouse;

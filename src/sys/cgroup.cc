@@ -167,6 +167,62 @@ bool Cgroup::out_of_memory() const {
   return false;
 }
 
+bool Cgroup::reached_memory_limit() const {
+  if (unified_ || folders_.empty()) return out_of_memory();
+  auto read = [&](const char* file) {
+    return base::parse_u64(base::trim(read_small_file(folders_[0].path / file).value_or(""))).value_or(0);
+  };
+  const auto most = read("memory.max_usage_in_bytes");
+  return most > 0 && most >= read("memory.limit_in_bytes");
+}
+
+namespace {
+
+// The folder at which the hierarchy of a group is mounted.
+fs::path mount_of(fs::path group) {
+  struct stat here{}, above{};
+  while (::stat(group.c_str(), &here) == 0 && ::stat(group.parent_path().c_str(), &above) == 0 &&
+         here.st_dev == above.st_dev)
+    group = group.parent_path();
+  return group;
+}
+
+// The kernel lets go of a group a moment after its last process was reaped.
+bool remove_group(const fs::path& group) {
+  for (int tries = 0; tries < 1'000; ++tries) {
+    if (::rmdir(group.c_str()) == 0) return true;
+    if (errno != EBUSY) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Cgroup::path() const {
+  if (folders_.empty()) return {};
+  return "/" + folders_[0].path.lexically_relative(mount_of(folders_[0].path)).string();
+}
+
+void Cgroup::remove_tree(const std::string& name) {
+  auto place = own_place();
+  if (!place || place->memory_v1.empty()) return;  // a single hierarchy has nothing beside the group itself
+  const fs::path mount = mount_of(place->memory_v1), below = place->memory_v1.lexically_relative(mount) / name;
+  if (!place->cpu_v1.empty()) remove_group(place->cpu_v1 / name);
+  std::error_code failed;
+  for (fs::directory_iterator hierarchy(mount.parent_path(), failed); !failed && hierarchy != fs::directory_iterator();
+       hierarchy.increment(failed)) {
+    const fs::path group = hierarchy->path() / below;
+    std::error_code absent;
+    for (const auto& inner : fs::directory_iterator(group, absent))
+      if (inner.is_directory(absent)) remove_group(inner.path());
+    // And the folders on the way, which the engine made where we are elsewhere; those of others are not empty.
+    if (!remove_group(group)) continue;
+    for (fs::path folder = group.parent_path(); folder != hierarchy->path() && ::rmdir(folder.c_str()) == 0;)
+      folder = folder.parent_path();
+  }
+}
+
 void Cgroup::kill_all() const {
   if (folders_.empty()) return;
   if (unified_ && write_small_file(folders_[0].path / "cgroup.kill", "1")) return;
@@ -175,11 +231,9 @@ void Cgroup::kill_all() const {
 }
 
 void Cgroup::remove() {
-  // The kernel lets go of a group a moment after its last process was reaped.
   for (auto& folder : folders_) {
     folder.procs.reset();
-    for (int tries = 0; ::rmdir(folder.path.c_str()) != 0 && errno == EBUSY && tries < 100; ++tries)
-      ::poll(nullptr, 0, 1);
+    remove_group(folder.path);
   }
   folders_.clear();
 }

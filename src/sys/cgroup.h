@@ -43,10 +43,18 @@ class Cgroup {
   std::vector<int> join_descriptors() const;
   // Whether the kernel killed a process of this group at its memory limit.
   bool out_of_memory() const;
+  // Whether the group, with all below it, came to its memory limit. Older hierarchies count a kill only in the group of
+  // the process itself.
+  bool reached_memory_limit() const;
+  // Below the root of its hierarchy, e.g. "/lathe-7": how a container engine wants it named.
+  std::string path() const;
   // Kills every process in it at once where the kernel can (v2), else one by one.
   void kill_all() const;
   // Removes the folders; called by the destructor as well.
   void remove();
+  // What a container engine made below a group of this name in every hierarchy, and the group itself. All must be
+  // empty.
+  static void remove_tree(const std::string& name);
 
  private:
   Cgroup() = default;

@@ -20,6 +20,7 @@ json::object realise_json(const RealiseOrder& order) {
           {"channels", texts_json(order.channels)},
           {"pythons", texts_json(order.pythons)},
           {"wheelhouse", order.wheelhouse},
+          {"engine", order.engine},
           {"offline", order.offline},
           {"python_downloads", order.python_downloads}};
 }
@@ -32,6 +33,7 @@ void read_realise(Fields& fields, RealiseOrder& order) {
       .texts("channels", order.channels)
       .texts("pythons", order.pythons)
       .text("wheelhouse", order.wheelhouse)
+      .text("engine", order.engine)
       .boolean("offline", order.offline)
       .boolean("python_downloads", order.python_downloads);
 }

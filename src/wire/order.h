@@ -18,7 +18,7 @@ namespace lathe::wire {
 struct RealiseOrder {
   std::string cache, uv, index;
   std::vector<std::string> extra_indexes, channels, pythons;
-  std::string wheelhouse;
+  std::string wheelhouse, engine;
   bool offline = false, python_downloads = true;
   bool operator==(const RealiseOrder&) const = default;
 };

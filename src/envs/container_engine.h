@@ -1,0 +1,68 @@
+// ContainerEngine: podman, or docker, as a program that we drive. It fetches and builds images and says how a process
+// is started inside of one. Processes of podman are below the one that started it, so whoever ends that tree ends them;
+// docker's belong to its daemon and end by remove(). Blocking; a value, safe on any thread.
+#pragma once
+
+#include <filesystem>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "envs/settings.h"
+
+namespace lathe::envs {
+
+// A folder or file of this node that the container sees at the same path.
+struct Bind {
+  std::filesystem::path path;
+  bool read_only = true;
+};
+
+struct ContainerRun {
+  std::string image;  // its id
+  std::string name;   // empty: one of the engine's choice
+  std::vector<Bind> binds;
+  std::string directory;  // where it starts; empty: the image's own
+  std::vector<std::string>
+      variables;  // names, whose values come from the engine's own environment: no secret is an argument
+  std::vector<std::string> argv;
+  bool all_gpus = false;
+  bool is_kept = false;     // until remove(); else it goes with its process
+  std::string cgroup = {};  // the group below which it gets its own; empty: one of the engine's choice
+};
+
+struct ImageFacts {
+  std::string id;        // of its content, the same on every node
+  std::string manifest;  // digest under which a registry has it; may be empty
+};
+
+class ContainerEngine {
+ public:
+  // `wanted`: a path, or "none"; empty: podman, else docker, of PATH.
+  static base::Result<ContainerEngine> find(const std::filesystem::path& wanted);
+
+  // The image of this name or id, pulled when it is not here.
+  base::Result<ImageFacts> get_image(const std::string& reference, const LogSink& log, std::stop_token stop) const;
+  // From the text of a Dockerfile, which has no files beside it. `folder` is for our own, and emptied by the caller.
+  base::Result<ImageFacts> build_image(const std::string& dockerfile, const std::filesystem::path& folder,
+                                       const LogSink& log, std::stop_token stop) const;
+  bool has_image(const std::string& id, std::stop_token stop) const;
+
+  // argv of the process that runs it: signals and output pass through, its status is the program's.
+  std::vector<std::string> command(const ContainerRun& run) const;
+  // Whatever is left of a container of this name.
+  void remove(const std::string& name) const;
+
+  const std::filesystem::path& program() const { return program_; }
+
+ private:
+  explicit ContainerEngine(std::filesystem::path program);
+  base::Result<std::string> ask(std::vector<std::string> arguments, const LogSink& log, std::stop_token stop) const;
+  base::Result<ImageFacts> inspect(const std::string& reference, std::stop_token stop) const;
+
+  std::filesystem::path program_;
+  bool is_podman_ = true;
+};
+
+}  // namespace lathe::envs

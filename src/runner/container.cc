@@ -1,0 +1,78 @@
+#include "runner/container.h"
+
+#include <set>
+
+#include "base/strings.h"
+
+namespace lathe::runner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kEngineFailed = 125, kKilled = 128 + 9;
+
+// Of the node: inside of an image these mean what the image says.
+bool is_of_the_node(const std::string& name) {
+  static const std::set<std::string_view> kNames{"PATH",   "HOME", "PWD",     "OLDPWD",   "SHELL", "SHLVL",
+                                                 "TMPDIR", "USER", "LOGNAME", "HOSTNAME", "_"};
+  return kNames.contains(name) || name.starts_with("LD_") || name.starts_with("XDG_");
+}
+
+std::vector<envs::Bind> binds_of(const envs::Realised& environment, const Spool& spool) {
+  std::vector<envs::Bind> out{{spool.run_folder(), false}, {spool.metrics_folder(), false}};
+  std::error_code ignored;
+  if (fs::exists(spool.data_folder(), ignored)) out.push_back({spool.data_folder(), false});
+  if (!environment.prefix.empty()) out.push_back({environment.prefix, true});
+  return out;
+}
+
+}  // namespace
+
+base::Result<Container> Container::of(const SpoolHeader& header, const std::string& engine) {
+  LATHE_TRY(auto found, envs::ContainerEngine::find(engine));
+  return Container(std::move(found), fmt::format("lathe-{}-{}-{}", header.run, header.attempt, header.node));
+}
+
+launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs::Realised& environment,
+                                    const Spool& spool, const Order& order) {
+  envs::ContainerRun run;
+  run.image = environment.image;
+  run.name = name_;
+  run.is_kept = true;
+  run.binds = binds_of(environment, spool);
+  run.directory = spec.directory;
+  run.argv = spec.argv;
+  run.all_gpus = !order.slice.gpus.empty();
+  if (order.enforce_memory && order.slice.memory_bytes > 0) {
+    auto group = sys::Cgroup::create(name_, {order.slice.memory_bytes, order.slice.millicores});
+    if (group) run.cgroup = group_.emplace(std::move(*group)).path();
+  }
+  for (const auto& [name, value] : spec.environment)
+    if (!is_of_the_node(name)) run.variables.push_back(name);
+  // The programs of the environment come before those of the image, whose PATH only the image knows.
+  const auto folder = fs::path(environment.interpreter).parent_path();
+  if (folder.is_absolute())
+    run.argv.insert(run.argv.begin(),
+                    {"/bin/sh", "-c", "PATH=\"$0:$PATH\"; export PATH; exec \"$@\"", folder.string()});
+  return {.argv = engine_.command(run), .environment = spec.environment, .directory = "/"};
+}
+
+void Container::explain(model::ExitRecord& exit, const Order& order) const {
+  if (exit.reason != model::EndReason::exited) return;
+  if (exit.exit_code == kEngineFailed) {
+    exit.reason = model::EndReason::start_failed;
+    exit.message = "the container could not be started; the end of the log says why";
+  } else if (exit.exit_code == kKilled && group_ && group_->reached_memory_limit()) {
+    exit.reason = model::EndReason::out_of_memory;
+    exit.message = fmt::format("killed at the memory limit of {}",
+                               base::human_bytes(static_cast<std::uint64_t>(order.slice.memory_bytes)));
+  }
+}
+
+void Container::remove() {
+  engine_.remove(name_);
+  sys::Cgroup::remove_tree(name_);
+  group_.reset();
+}
+
+}  // namespace lathe::runner

@@ -1,0 +1,153 @@
+"""Runs inside of container images: the image as it is, one from a Dockerfile, and with packages that Lathe adds."""
+
+import pytest
+
+from harness import images, processes
+from harness.builds import Builds, definition, site
+from harness.environments import wheel
+from harness.wait import wait_for
+
+pytestmark = pytest.mark.skipif(images.why_not() is not None, reason=f"no images here: {images.why_not()}")
+
+LOG = "azureml-logs/20_image_build_log.txt"
+SCRIPT = """\
+import os, signal, sys
+import azureml.core
+from azureml.core import Run
+print("python", sys.executable, "folder", os.getcwd() == os.path.dirname(os.path.abspath(__file__)), "user", os.getuid())
+print("system", open("/etc/lathe-image").read().strip() if os.path.exists("/etc/lathe-image") else "plain")
+print("node", os.path.exists("/root/.bashrc-of-the-node"), "colour", os.environ.get("COLOUR"))
+run = Run.get_context()
+run.log("answer", 42)
+os.makedirs("outputs", exist_ok=True)
+open("outputs/made.txt", "w").write("in an image")
+if "own" in sys.argv:
+    import own
+    print("own", own.version, sys.prefix)
+if "wait" in sys.argv:
+    signal.signal(signal.SIGTERM, lambda *_: (print("asked to end", flush=True), sys.exit(3)))
+    print("waiting", flush=True)
+    signal.pause()
+if "eat" in sys.argv:
+    hoard = []
+    while True:
+        hoard.append(bytearray(1 << 24))
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    return images.base_image(tmp_path_factory.mktemp("image"))
+
+
+@pytest.fixture(scope="module")
+def server(binary, tmp_path_factory):
+    from harness.server import Server
+
+    wheelhouse = tmp_path_factory.mktemp("wheelhouse")
+    wheel(wheelhouse, "own", "1.0")
+    with Server(config=site(tmp_path_factory.mktemp("environments"), wheelhouse)) as server:
+        yield server
+
+
+@pytest.fixture
+def tree(server, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "main.py").write_text(SCRIPT)
+    return server.cli_json("store", "put", tmp_path / "source")["snapshot"]
+
+
+def of_image(name):
+    """The image's own Python and packages."""
+    managed = {"userManagedDependencies": True, "interpreterPath": "python3"}
+    return {"python": managed, "docker": {"enabled": True, "baseImage": name}, "environmentVariables": {"COLOUR": "green"}}
+
+
+def from_dockerfile(text, **python):
+    return {"python": python or {"userManagedDependencies": True, "interpreterPath": "python3"}, "docker": {"baseDockerfile": text}}
+
+
+def submit(client, tree, environment, *arguments, **fields):
+    return client.submit(None, script="main.py", arguments=list(arguments), snapshot=tree, environment={"definition": environment}, **fields)
+
+
+def test_a_run_lives_in_the_image_with_its_folder_and_the_sdk(client, tree, image):
+    run = submit(client, tree, of_image(image))
+    client.wait(run, "Completed", deadline=120)
+    out = client.log(run).decode()
+    assert "folder True user 0" in out and "colour green" in out and "system plain" in out
+    assert client.file(run, "outputs/made.txt").expect(200).body == b"in an image"
+    assert client.get(client.path("runs", run, "metrics")).expect(200).json()
+    assert images.containers() == []
+    wait_for(lambda: not images.groups(run), 10, "its control groups are gone")
+
+
+def test_a_dockerfile_is_built_once_and_is_part_of_the_lock(client, tree, image):
+    what = from_dockerfile(f"FROM {image}\nRUN echo made-here > /etc/lathe-image\n")
+    one = submit(client, tree, what)
+    client.wait(one, "Completed", deadline=120)
+    assert "system made-here" in client.log(one).decode()
+    assert "building the image" in client.log(one, LOG).decode()
+    two = submit(client, tree, what)
+    done = client.wait(two, "Completed")
+    assert LOG not in client.files(two), "it was there"
+    lock = client.get(f"/api/v1/environment-locks/{done['environment']['lock']}").expect(200).json()
+    assert lock["image"]["id"] and "made-here" in lock["image"]["dockerfile"]
+
+
+def test_packages_are_added_to_an_image_with_its_own_python(client, tree, image):
+    what = definition("own==1.0", docker={"enabled": True, "baseImage": image})
+    run = submit(client, tree, what, "own")
+    client.wait(run, "Completed", deadline=120)
+    assert "own 1.0" in client.log(run).decode()
+
+
+def test_cancel_reaches_the_script_and_nothing_is_left(client, tree, image):
+    run = submit(client, tree, of_image(image), "wait")
+    wait_for(lambda: b"waiting" in client.log(run), 60, "the script waits")
+    assert images.containers(), "it runs in a container"
+    client.cancel(run)
+    client.wait(run, "Canceled")
+    assert "asked to end" in client.log(run).decode()
+    assert images.containers() == []
+
+
+def test_a_killed_runner_takes_its_container_with_it(client, server, tree, image):
+    run = submit(client, tree, of_image(image), "wait")
+    wait_for(lambda: b"waiting" in client.log(run), 60, "the script waits")
+    found = client.run(run)
+    processes.kill(processes.runner_of(server.state, f"{found['sequence']}.{found['attempt']}.0"))
+    failed = client.wait(run, "Failed")
+    assert failed["error"]["code"] == "node-lost"
+    wait_for(lambda: images.containers() == [], 30, "the container is gone")
+    wait_for(lambda: not images.groups(run), 10, "its control groups are gone")
+
+
+def test_the_memory_limit_holds_in_an_image(client, server, tree, image):
+    memory = client.get("/api/v1/server").expect(200).json()["machine"]["memory_bytes"]
+    tiny = {"vm_size": "machine", "max_nodes": max(2, min(1000, memory // (192 << 20)))}
+    client.put(client.path("computes", "tiny"), tiny).expect(200, 201)
+    run = submit(client, tree, of_image(image), "eat", compute="tiny")
+    failed = client.wait(run, "Failed", deadline=120)
+    assert failed["error"]["code"] == "out-of-memory", failed["error"]
+
+
+@pytest.mark.parametrize(
+    "environment, words",
+    [
+        (of_image("localhost/nobody/has-this:1"), "localhost/nobody/has-this:1"),
+        (from_dockerfile("FROM scratch\nRUN false\n"), "Dockerfile"),
+        (definition("own", python="3.6", docker={"enabled": True, "baseImage": images.BASE}), "replaced: python 3.6"),
+    ],
+)
+def test_what_cannot_be_had_is_said(client, tree, image, environment, words):
+    run = submit(client, tree, environment)
+    client.wait(run, "Completed", "Failed", deadline=120)
+    assert words in client.log(run, LOG).decode()
+
+
+def test_a_site_without_an_engine_says_so(make_server, tmp_path, image):
+    server = make_server(config=site(tmp_path / "cache", tmp_path, engine="none")).start().prepare()
+    build = Builds(server.client()).start(of_image(image))
+    failed = Builds(server.client()).wait(build["id"], "failed")
+    assert "podman or docker" in failed["error"]["message"] and failed["error"]["hint"]
