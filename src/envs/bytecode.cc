@@ -1,6 +1,7 @@
 #include "base/strings.h"
 #include "envs/cache.h"
 #include "envs/file_lock.h"
+#include "envs/image.h"
 #include "envs/resources.h"
 #include "envs/uv.h"
 #include "envs/work_folder.h"
@@ -34,7 +35,9 @@ base::Result<void> Cache::compile_bytecode(const base::Digest& lock, const LogSi
                               tool_environment(settings_),
                               {}};
   std::string last;
-  LATHE_TRY(auto result, sys::run_command(request, [&](std::string_view line) { last = line; }, stop));
+  Settings where = settings_;
+  where.image = found->image;
+  LATHE_TRY(auto result, run_tool(where, std::move(request), [&](std::string_view line) { last = line; }, stop));
   if (result.status != 0)
     return base::fail(base::Code::upstream, "byte code could not be made: {}", base::printable(last));
   log(fmt::format("byte code of {} files is ready", base::trim(result.output)));

@@ -66,9 +66,14 @@ base::Result<std::uint64_t> Cache::remove_unused_packages() const {
   std::uint64_t freed = 0;
   std::error_code ignored;
   std::vector<fs::path> candidates;
-  for (const auto& bucket : fs::directory_iterator(settings_.cache / "uv", ignored))
-    if (bucket.path().filename().string().starts_with("archive-"))
-      for (const auto& archive : fs::directory_iterator(bucket.path(), ignored)) candidates.push_back(archive.path());
+  std::vector<fs::path> caches;  // the node's own, and one for each image
+  for (const auto& folder : fs::directory_iterator(settings_.cache, ignored))
+    if (auto name = folder.path().filename().string(); name == "uv" || name.starts_with("uv-"))
+      caches.push_back(folder.path());
+  for (const auto& cache : caches)
+    for (const auto& bucket : fs::directory_iterator(cache, ignored))
+      if (bucket.path().filename().string().starts_with("archive-"))
+        for (const auto& archive : fs::directory_iterator(bucket.path(), ignored)) candidates.push_back(archive.path());
   for (const auto& version : fs::directory_iterator(settings_.cache / "bytecode", ignored))
     for (const auto& code : fs::recursive_directory_iterator(version.path(), ignored))
       if (code.is_regular_file(ignored) && code.hard_link_count(ignored) == 1) candidates.push_back(code.path());
@@ -78,7 +83,7 @@ base::Result<std::uint64_t> Cache::remove_unused_packages() const {
     freed += links.bytes;
     fs::remove_all(path, ignored);
   }
-  if (freed > 0) forget_dangling(settings_.cache / "uv");
+  if (freed > 0) std::ranges::for_each(caches, forget_dangling);
   return freed;
 }
 

@@ -54,6 +54,7 @@ envs::Settings settings_from(const json::object& object) {
   out.uv = text("uv");
   out.index = text("index");
   out.wheelhouse = text("wheelhouse");
+  out.engine = text("engine");
   out.source_folder = text("source_folder");
   out.substitutions = text("substitutions");
   out.offline = flag("offline", false);
