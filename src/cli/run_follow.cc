@@ -15,14 +15,17 @@ int say_run_goes_on(const std::string& run_id) {
 }
 
 std::string describe_move(const RunMove& move, ApiClient& lookup, const RunPlace& run) {
-  if (move.to != "Queued" && !is_terminal_status(move.to)) return move.to;
+  const bool waits = move.to == "Queued" || move.to == "Preparing";
+  if (!waits && !is_terminal_status(move.to)) return move.to;
   auto text = lookup.get(run.path);
   auto value = text ? parse_json(*text, "the run") : base::Result<json::value>(json::value());
   if (!value) return move.to;
-  if (move.to == "Queued") {
+  if (waits) {
+    // What it says belongs to the state that the run is in now.
+    if (text_at(*value, "/status") != move.to) return move.to;
     auto reason = text_at(*value, "/waiting/reason"), when = text_at(*value, "/waiting/would_start_when");
-    if (reason.empty()) return "Queued";
-    return fmt::format("Queued: {}{}", reason, when.empty() ? "" : fmt::format(" (starts when {})", when));
+    if (reason.empty()) return move.to;
+    return fmt::format("{}: {}{}", move.to, reason, when.empty() ? "" : fmt::format(" (starts when {})", when));
   }
   auto message = text_at(*value, "/error/message");
   return message.empty() ? move.to : fmt::format("{}: {}", move.to, message);

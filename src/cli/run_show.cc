@@ -21,6 +21,8 @@ constexpr std::array kFields{
     Column{"CPU seconds", "/usage/cpu_seconds"},
     Column{"peak memory", "/usage/peak_memory_bytes", Shown::bytes},
     Column{"peak GPU memory", "/usage/peak_gpu_memory_bytes", Shown::bytes},
+    Column{"environment", "/environment/name"},
+    Column{"lock", "/environment/lock"},
     Column{"notes", "/notes", Shown::list},
     Column{"tags", "/tags"},
     Column{"snapshot", "/snapshot"},

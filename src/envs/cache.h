@@ -50,6 +50,8 @@ class Cache {
                                 Check check = Check::marker);
   // Reads the marker and nothing else.
   std::optional<Realised> find(const base::Digest& lock) const;
+  // Whether every file was looked at since the machine came up: a power cut may have emptied some.
+  bool was_checked_since_boot(const base::Digest& lock) const;
   // Keeps collect() away for as long as the descriptor lives; notes the use.
   base::Result<sys::Fd> hold(const base::Digest& lock) const;
 
@@ -65,7 +67,6 @@ class Cache {
  private:
   base::Result<Realised> build(const Lock& lock, const LogSink& log, std::stop_token stop);
   base::Result<bool> check(const base::Digest& lock, const LogSink& log, std::stop_token stop) const;
-  bool was_checked_since_boot(const base::Digest& lock) const;
   // False when somebody uses it.
   base::Result<bool> remove(const base::Digest& lock);
   base::Result<std::uint64_t> remove_unused_packages() const;

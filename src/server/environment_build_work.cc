@@ -1,7 +1,10 @@
 // What a build does: lock, keep the lock, realise, end.
 #include "server/environment_build_work.h"
 
+#include <unistd.h>
+
 #include <boost/json.hpp>
+#include <fstream>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -175,8 +178,12 @@ Task<void> EnvironmentBuilds::finish(WorkPtr work, std::optional<Error> failure)
   }
   work->build.state = failure ? State::failed : State::ready;
   work->build.ended = core_.clock.utc();
-  auto blob =
-      co_await core_.reserve.insist([&] { return core_.store_work.run([&] { return work->log->seal(core_.store); }); });
+  auto blob = co_await core_.reserve.insist([&] {
+    return core_.store_work.run([&] {
+      if (!failure && work->build.lock) std::ofstream(compile_mark(*work->build.lock)).flush();
+      return work->log->seal(core_.store);
+    });
+  });
   work->build.log = blob.digest;
   co_await store(work, std::string(db::environment_builds::state_name(work->build.state)));
   work->over = true;
@@ -194,8 +201,11 @@ void EnvironmentBuilds::compile_later(base::Digest lock) {
 Task<void> EnvironmentBuilds::compile(base::Digest lock) {
   std::stop_source stop;
   rt::CancelSubscription stopping(core_.scope.token(), [&stop] { stop.request_stop(); });
-  auto compiled = co_await threads_.run(
-      core_.home, [&] { return site_.cache().compile_bytecode(lock, [](std::string_view) {}, stop.get_token()); });
+  auto compiled = co_await threads_.run(core_.home, [&] {
+    auto made = site_.cache().compile_bytecode(lock, [](std::string_view) {}, stop.get_token());
+    if (made || made.error().code() != Code::cancelled) ::unlink(compile_mark(lock).c_str());
+    return made;
+  });
   if (!compiled) {
     base::log::warn("an environment was not compiled", {{"lock", lock.hex()}, {"why", compiled.error().text()}});
     compiled_.erase(lock);

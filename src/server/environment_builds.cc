@@ -88,6 +88,7 @@ Task<void> EnvironmentBuilds::recover() {
     }
     return all;
   });
+  co_await recover_compiling();
   for (auto& each : found) {
     auto work = adopt(each.build);
     work->asked = !each.build.created_by.starts_with(kRunPrefix);
@@ -98,6 +99,19 @@ Task<void> EnvironmentBuilds::recover() {
   }
 }
 
+Task<void> EnvironmentBuilds::recover_compiling() {
+  auto left = co_await core_.files.run(core_.home, [&] {
+    std::vector<base::Digest> locks;
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder_, failed); !failed && entry != fs::directory_iterator();
+         entry.increment(failed))
+      if (auto name = entry->path().filename().string(); name.starts_with(kCompilePrefix))
+        if (auto lock = base::Digest::parse(name.substr(kCompilePrefix.size()))) locks.push_back(*lock);
+    return locks;
+  });
+  for (const auto& lock : left) compile_later(lock);
+}
+
 void EnvironmentBuilds::stop() {
   for (auto& [id, work] : works_) work->stop.request_stop();
 }
@@ -106,7 +120,10 @@ Task<std::optional<EnvironmentBuilds::Ready>> EnvironmentBuilds::find_ready(std:
   auto locked = co_await core_.database.read(
       [&](db::Connection& connection) { return db::environment_locks::find(connection, workspace, key); });
   if (!locked) co_return std::nullopt;
-  auto here = co_await core_.files.run(core_.home, [&] { return site_.cache().find(locked->lock).has_value(); });
+  auto here = co_await core_.files.run(core_.home, [&] {
+    const auto& cache = site_.cache();
+    return cache.find(locked->lock).has_value() && cache.was_checked_since_boot(locked->lock);
+  });
   if (!here) co_return std::nullopt;
   co_return Ready{locked->lock, std::move(locked->substitutions_json)};
 }

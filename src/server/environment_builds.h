@@ -64,8 +64,6 @@ class EnvironmentBuilds {
   // The document. Throws not_found.
   rt::Task<envs::Lock> read_lock(base::Digest digest);
   rt::Task<envs::Collected> collect(envs::CollectPolicy policy, bool dry_run, Caller caller);
-  // The files of the environment are compiled when there is time for it.
-  void compile_later(base::Digest lock);
 
  private:
   struct Work;
@@ -82,6 +80,13 @@ class EnvironmentBuilds {
   rt::Task<void> finish(WorkPtr work, std::optional<base::Error> failure);
   rt::Task<void> store(WorkPtr work, std::string detail);
   rt::Task<void> compile(base::Digest lock);
+  rt::Task<void> recover_compiling();
+  // Is there while the environment waits to be compiled, so that a later server does it.
+  std::filesystem::path compile_mark(const base::Digest& lock) const {
+    return folder_ / (std::string(kCompilePrefix) + lock.hex());
+  }
+  // The files of the environment are compiled when there is time for it.
+  void compile_later(base::Digest lock);
   rt::Task<void> take_turn(WorkPtr work);
   void end_turn();
 
@@ -94,6 +99,7 @@ class EnvironmentBuilds {
   rt::Notifier turns_;
   rt::AsyncMutex starting_;  // the same work asked for twice at once is one build
   static constexpr int kThreads = 2;
+  static constexpr std::string_view kCompilePrefix = "compile.";
   rt::BlockingPool threads_{"builds", kThreads, 1024};
 };
 

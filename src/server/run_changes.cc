@@ -178,7 +178,9 @@ Changed end_interactive_run(Connection& connection, const RunRecord& run, const 
 
 Changed prepare_run(Connection& connection, const std::string& run_id, const Prepared& prepared, base::UtcTime now) {
   auto run = db::runs::get(connection, model::RunId{run_id});
-  auto changed = store_change(connection, run, model::prepared(run, prepared_reason(prepared), now), by_server(),
+  auto noted = run;
+  noted.notes.insert(noted.notes.end(), prepared.notes.begin(), prepared.notes.end());
+  auto changed = store_change(connection, run, model::prepared(noted, prepared_reason(prepared), now), by_server(),
                               "run.prepare", now);
   if (!changed.changed) return changed;
   db::run_inputs::put(connection, run.sequence, prepared.inputs);

@@ -43,6 +43,7 @@ Changed end_interactive_run(db::Connection& connection, const model::RunRecord& 
 struct Prepared {
   model::ResolvedInputs inputs;
   std::optional<db::run_environments::RunEnvironment> environment;
+  std::vector<std::string> notes;  // what was replaced in it
 };
 // Preparing → Queued; conflict when it was canceled meanwhile.
 Changed prepare_run(db::Connection& connection, const std::string& run_id, const Prepared& prepared, base::UtcTime now);

@@ -63,10 +63,10 @@ Task<Response> submit(Services& services, Request& request) {
     if (parsed.spec.snapshot)
       co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
   }
-  for (auto& note : plan.notes) submission.notes.push_back(std::move(note));
   auto caller = caller_of(request);
   auto now = core.clock.utc();
   co_await look_for_environment(services.builds, workspace, parsed.spec, plan);
+  for (auto& note : plan.notes) submission.notes.push_back(std::move(note));
   Wish wish{parsed.spec, parsed.definition, plan.definition ? &plan.row : nullptr,
             plan.definition ? &plan.definition->text : nullptr, !plan.is_built || plan.row.lock};
   auto outcome = co_await core.database.write(

@@ -81,6 +81,7 @@ rt::Task<void> look_for_environment(EnvironmentBuilds& builds, std::string works
   if (!ready) co_return;
   plan.row.lock = ready->lock;
   plan.row.substitutions_json = std::move(ready->substitutions_json);
+  for (auto& note : replacement_notes(plan.row.substitutions_json)) plan.notes.push_back(std::move(note));
 }
 
 void order_environment(const EnvironmentSite& builds, const SiteConfig& site, const model::RunSpec& spec,
@@ -100,6 +101,17 @@ void order_environment(const EnvironmentSite& builds, const SiteConfig& site, co
   const auto read = read_definition({.name = {}, .version = {}, .text = definition, .digest = {}});
   order.environment.interpreter = find_interpreter(read.interpreter);
   order.environment.variables.insert(read.variables.begin(), read.variables.end());
+}
+
+std::vector<std::string> replacement_notes(const std::string& substitutions_json) {
+  std::vector<std::string> notes;
+  const auto all = stored_json(substitutions_json);
+  for (const auto& each : all.as_array()) {
+    auto text = [&](const char* key) { return std::string(std::string_view(each.at(key).as_string())); };
+    notes.push_back(
+        base::printable(fmt::format("{} instead of {}: {}", text("given"), text("asked"), text("why")), 1000));
+  }
+  return notes;
 }
 
 wire::BuiltEnvironment show_environment(const db::run_environments::RunEnvironment& row) {

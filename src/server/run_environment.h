@@ -35,6 +35,9 @@ void order_environment(const EnvironmentSite& builds, const SiteConfig& site, co
 // Whether a row may have to be looked up for it.
 bool may_be_built(const model::RunSpec& spec);
 
+// What was replaced, one line each, for the notes of the run.
+std::vector<std::string> replacement_notes(const std::string& substitutions_json);
+
 wire::BuiltEnvironment show_environment(const db::run_environments::RunEnvironment& row);
 
 // What the run waits for, or has: the source matters where the definition names files of it.

@@ -66,6 +66,7 @@ Task<void> RunPreparation::prepare(RunRecord run) {
   try {
     Prepared prepared;
     prepared.environment = co_await build(run, working_.at(id).cancel.token());
+    if (prepared.environment) prepared.notes = replacement_notes(prepared.environment->substitutions_json);
     prepared.inputs = co_await resolve(run, working_.at(id).cancel.token());
     co_await queue(run, std::move(prepared));
   } catch (const Error& error) {
@@ -135,8 +136,10 @@ Task<model::ResolvedInputs> RunPreparation::resolve(const RunRecord& run, rt::Ca
   model::ResolvedInputs out;
   for (const auto& [name, input] : run.spec.inputs) {
     auto news = [this, id = run.id.value, what = name](std::string text) {
-      if (auto work = working_.find(id); work != working_.end())
-        work->second.news = fmt::format("input '{}': {}", what, text);
+      auto work = working_.find(id);
+      if (work == working_.end()) return;
+      work->second.news = fmt::format("input '{}': {}", what, text);
+      work->second.until = "its inputs are in the store";
     };
     std::optional<Error> failure;
     try {

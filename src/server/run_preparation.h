@@ -30,7 +30,7 @@ class RunPreparation {
  private:
   struct Work {
     rt::CancelSource cancel;
-    std::string news = "its inputs are looked up", until = "its inputs are in the store";
+    std::string news = "what it needs is looked up", until = "its environment and its inputs are here";
     std::optional<db::environment_builds::Build> build;  // that it waits or waited for
   };
   rt::Task<void> prepare(model::RunRecord run);

@@ -188,6 +188,25 @@ def test_a_user_managed_one_is_used_as_it_is(client, server, tmp_path):
     assert "nothing to build" in refused.json()["message"]
 
 
+def test_what_was_replaced_is_told_everywhere(site_server, tmp_path):
+    server = site_server(pythons=["/usr/bin"])
+    client, tree = server.client(), snapshot(server, tmp_path / "source")
+    name = register(client, definition("own==1.0", python="3.6.2"))
+    first = client.wait(submit(client, tree, {"name": name}), "Completed")
+    second = client.wait(submit(client, tree, {"name": name}), "Completed")
+    assert first["environment"]["build"] and not second["environment"]["build"]
+    for run in (first, second):
+        (replaced,) = run["environment"]["substitutions"]
+        assert "3.6.2" in replaced["asked"] and "3.11" in replaced["given"] and replaced["why"]
+        assert any("3.6.2" in note and "3.11" in note for note in run["notes"])
+    assert "3.6.2" in client.log(first["id"], LOG).decode() and "3.6.2" in server.cli("env", "explain", name).stdout
+    assert "3.6.2" in server.cli("run", "show", first["id"]).stdout
+    strict = site_server(pythons=["/usr/bin"], strict=True)
+    builds = Builds(strict.client())
+    refused = builds.wait(builds.start(definition("own==1.0", python="3.6.2"))["id"], "failed")
+    assert "3.6" in refused["error"]["message"]
+
+
 def test_the_same_work_is_one_build_and_cancel_gives_it_up_with_its_last_run(site_server, tmp_path):
     gate = Gate(tmp_path / "gate", "pip compile")
     server = site_server(uv=str(gate.program))

@@ -162,7 +162,7 @@ def small_disk():
 
 
 @pytest.mark.root
-def test_a_full_disk_of_the_cache_is_told_and_room_helps(make_server, tmp_path, small_disk):
+def test_a_full_disk_of_the_cache_is_told_and_room_helps(small_disk, make_server, tmp_path):
     house = tmp_path / "wheelhouse"
     for name in ("own", "large"):
         wheel(house, name, "1.0", files={f"{name}_data.txt": "0123456789" * 200_000} if name == "large" else None)
@@ -185,10 +185,12 @@ def test_an_index_that_is_away(make_server, tmp_path, index):
     server = make_server(config=site(cache, index=index.url)).start().prepare()
     client, builds = server.client(), Builds(server.client())
     tree = snapshot(server, tmp_path / "source")
+    index.add("beside", "1.0")
+    builds.make(definition("own==1.0", "beside==1.0"))
     build = builds.make(definition("own==1.0"))
     index.close()
     client.wait(submit(client, tree, "own==1.0"), "Completed")
-    # Also when only the packages are left: the lock says which, and the cache has them.
+    # Also when it is gone but another one has its packages: the lock says which, and the cache has them.
     shutil.rmtree(cache / "realised" / build["lock"])
     client.wait(submit(client, tree, "own==1.0"), "Completed")
     failed = builds.wait(builds.start(definition("own==1.0", "other"))["id"], "failed")
