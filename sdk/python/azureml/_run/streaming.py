@@ -1,19 +1,18 @@
 """wait_for_completion: the states and the output of a run as they come, across restarts of the server."""
 
-import codecs
 import sys
-import time
 from typing import Any, Dict, Optional
 
-from lathe.client import TROUBLE
-from lathe.errors import LatheError, NotFound, Unavailable
-from lathe.events import GIVE_UP, QUIET, events_of_run
+from lathe.errors import LatheError
+from lathe.events import events_of_run
 
 from azureml._run.base import TERMINAL
+from azureml._run.log_copy import LogCopy, say
 from azureml.exceptions import ActivityFailedException
 
 LAST_LINES = 20
 RULE = "="
+BUILD_LOG = "azureml-logs/20_image_build_log.txt"
 
 
 def wait(run: Any, show_output: bool, raise_on_error: bool) -> Dict[str, Any]:
@@ -44,6 +43,8 @@ def follow(run: Any, out: Any) -> None:
             continue
         run._view = run._fetch()
         status = run._view["status"]
+        if log:
+            log.follow_build()
         if out and status == "Queued":
             told = say_why_it_waits(out, run._view, told)
         if log and status in ("Running", "Finalizing") + TERMINAL:
@@ -61,58 +62,40 @@ def say_why_it_waits(out: Any, view: Dict[str, Any], told: Optional[str]) -> Opt
 
 
 class LogFollower:
-    """Copies the main log of a run to a stream; goes on where it was after trouble."""
+    """Shows the logs of a run: that of the build of its environment, then the main log of each attempt."""
 
     def __init__(self, run: Any, out: Any) -> None:
         self.run, self.out = run, out
-        self.attempt, self.offset, self.begun = 0, 0, False
-        self.decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self.build, self.attempt, self.begun = 0, 0, False
+        self.copy = None  # type: Optional[LogCopy]
+
+    def follow_build(self) -> None:
+        """What the run waits for while it is Preparing: the build of its environment. Nothing for a cached one."""
+        build = int((self.run._view.get("environment") or {}).get("build") or 0)
+        if not build or build == self.build:
+            return
+        self.build = build
+        self.title(BUILD_LOG)
+        workspace = self.run.experiment.workspace
+        LogCopy(self.run._api, workspace._path("environment-builds", str(build), "log"), self.out).until_over()
+        say(self.out, "")
 
     def follow(self) -> None:
         """Until the attempt is over."""
         attempt = self.run._view.get("attempt") or 0
         if not attempt or self.run._view.get("kind") == "interactive":
             return
-        if attempt != self.attempt:
-            self.attempt, self.offset = attempt, 0
-        self.begin()
-        silent_since = time.monotonic()
-        while True:
-            before = self.offset
-            try:
-                self.copy()
-                break
-            except NotFound:
-                return
-            except (Unavailable,) + TROUBLE:
-                if self.offset > before:
-                    silent_since = time.monotonic()
-                if time.monotonic() - silent_since > GIVE_UP:
-                    raise
-                time.sleep(0.2)
-        say(self.out, self.decode.decode(b"", True), end="")
-
-    def begin(self) -> None:
-        name = self.run._view.get("log") or "azureml-logs/70_driver_log.txt"
+        if self.copy is None or attempt != self.attempt:
+            self.attempt = attempt
+            self.copy = LogCopy(self.run._api, self.run._path("logs"), self.out, attempt=attempt)
         if not self.begun:
             self.begun = True
-            title = "Streaming {}".format(name)
-            say(self.out, "{}\n{}\n".format(title, RULE * len(title)))
+            self.title(self.run._view.get("log") or "azureml-logs/70_driver_log.txt")
+        self.copy.until_over()
 
-    def copy(self) -> None:
-        query = {"offset": self.offset, "follow": True, "attempt": self.attempt}
-        with self.run._api.stream("GET", self.run._path("logs"), query, timeout=QUIET) as stream:
-            while True:
-                piece = stream.read1(65536)
-                if not piece:
-                    return
-                self.offset += len(piece)
-                say(self.out, self.decode.decode(piece), end="")
-
-
-def say(out: Any, text: str, end: str = "\n") -> None:
-    out.write(text + end)
-    out.flush()
+    def title(self, name: str) -> None:
+        title = "Streaming {}".format(name)
+        say(self.out, "{}\n{}\n".format(title, RULE * len(title)))
 
 
 def failure(run: Any, details: Dict[str, Any]) -> ActivityFailedException:

@@ -2,22 +2,18 @@
 
 import os
 import secrets
-import sys
 import time
 from typing import Any, Dict, List, Optional
 
-from lathe.errors import NotFound
-
 from azureml._internal.later import not_yet
 from azureml._submit.arguments import Resolved
+from azureml._submit.environment import LONGEST_PREFIX, environment_of
 from azureml._submit.source import git_properties, upload_source
 from azureml.core._distributed import process_count
 from azureml.core.script_run import ScriptRun
 from azureml.exceptions import UserErrorException
 
 RUN_TYPE = "azureml.scriptrun"
-LONGEST_PREFIX = 230  # ids of runs and names of environments have a limit of about 256
-CURATED = ("azureml", "microsoft")
 
 
 def submit_script(experiment: Any, config: Any, tags: Optional[Dict[str, Any]], parent: Optional[str]) -> ScriptRun:
@@ -77,38 +73,6 @@ def properties_of(config: Any) -> Dict[str, str]:
     return found
 
 
-def environment_of(config: Any, experiment: Any) -> Dict[str, Any]:
-    """The interpreter, the variables, and the name under which the environment is kept."""
-    env = config.run_config.environment
-    name = env.name or "Experiment {} Environment".format(experiment.name[:LONGEST_PREFIX])
-    told = {"name": name, "interpreter": interpreter_of(env, config.run_config.target)}  # type: Dict[str, Any]
-    told["variables"] = {str(key): str(value) for key, value in (env.environment_variables or {}).items()}
-    told["version"] = register(experiment.workspace, env, name)
-    return {key: value for key, value in told.items() if value is not None}
-
-
-def interpreter_of(env: Any, target: str) -> Optional[str]:
-    """An interpreter of the user's own where there is one; else the site's."""
-    path = env.python.interpreter_path or "python"
-    if not env.python.user_managed_dependencies:
-        return None
-    if os.path.isabs(path):
-        return str(path)
-    return sys.executable if target == "local" else None
-
-
-def register(workspace: Any, env: Any, name: str) -> Optional[str]:
-    """Each environment that a run uses is kept; curated ones are there already."""
-    if name.lower().startswith(CURATED):
-        return str(env.version) if env.version else None
-    definition = env._definition()
-    definition["name"] = name
-    try:
-        return str(workspace._api.put(workspace._path("environments", name), {"definition": definition})["version"])
-    except NotFound:
-        return None  # a server that keeps no environments
-
-
 def add_reference(resolved: Resolved, name: str, reference: Any) -> None:
     """A data reference of the run configuration that no argument mentions."""
     if hasattr(reference, "_resolve"):
@@ -125,9 +89,10 @@ def add_reference(resolved: Resolved, name: str, reference: Any) -> None:
 
 def definition_of(config: Any, body: Dict[str, Any], resolved: Resolved) -> Dict[str, Any]:
     """The runDefinition of get_details()."""
-    definition = config.run_config._to_json()
-    environment = definition.get("environment") or {}
-    environment["name"], environment["version"] = body["environment"]["name"], body["environment"].get("version")
+    definition = dict(config.run_config._to_json(), environment=config.run_config.environment._definition())
+    environment = dict(body["environment"].get("definition") or definition.get("environment") or {})
+    environment["name"] = body["environment"].get("name") or "Experiment {} Environment".format(body["experiment"])
+    environment["version"] = body["environment"].get("version")
     definition.update(
         {
             "script": body.get("script"),
@@ -141,9 +106,6 @@ def definition_of(config: Any, body: Dict[str, Any], resolved: Resolved) -> Dict
             "environment": environment,
         }
     )
-    registry = (environment.get("docker") or {}).get("baseImageRegistry") or {}
-    if registry.get("password"):
-        registry["password"] = None  # a definition is readable by everybody of the workspace
     return definition
 
 

@@ -11,6 +11,10 @@ from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.container_registry import ContainerRegistry
 
 
+DEFAULT_CPU_IMAGE = "mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04"
+DEFAULT_GPU_IMAGE = "mcr.microsoft.com/azureml/openmpi3.1.2-cuda10.1-cudnn7-ubuntu18.04"
+
+
 class Section:
     """Fields with defaults. Subclasses list them in `_fields`."""
 
@@ -108,7 +112,7 @@ class DockerSection(Section):
 
     _fields = {
         "enabled": False,
-        "base_image": "mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04",
+        "base_image": DEFAULT_CPU_IMAGE,
         "base_dockerfile": None,
         "shared_volumes": True,
         "gpu_support": False,

@@ -4,11 +4,13 @@ import os
 import re
 from typing import Any, Dict, Iterator, List, Optional
 
+from azureml.core._requirements import split_option, with_files
 from azureml.exceptions import UserErrorException
 
 DEFAULT_PYTHON = "3.8.13"
 DEFAULT_CHANNELS = ["anaconda", "conda-forge"]
 DEFAULTS = "azureml-defaults"
+SEVERAL = ("--extra-index-url", "--find-links", "-f", "--requirement", "-r", "--constraint", "-c", "--trusted-host")
 HEADER = """\
 # Conda environment specification. The dependencies defined in this file will
 # be installed for runs that use this environment.
@@ -41,6 +43,9 @@ class CondaDependencies:
                 "channels": list(DEFAULT_CHANNELS),
             }
 
+    DEFAULT_NUMBER_OF_CONDA_PACKAGES = 0
+    DEFAULT_NUMBER_OF_PIP_PACKAGES = 1
+
     @staticmethod
     def create(
         pip_indexurl=None, pip_packages=None, conda_packages=None, python_version=None, pin_sdk_version=True
@@ -55,8 +60,30 @@ class CondaDependencies:
         for package in conda_packages or []:
             made.add_conda_package(package)
         if pip_indexurl:
-            made.set_pip_option("--index-url " + pip_indexurl)
+            made.set_pip_index_url(pip_indexurl)
         return made
+
+    @staticmethod
+    def merge_requirements(requirements: List[str]) -> List[str]:
+        """One line for each package, with all that is asked of it.
+
+        Example: `CondaDependencies.merge_requirements(["x>=1", "x<2"])` is ["x>=1,<2"].
+        """
+        merged = {}  # type: Dict[str, List[str]]
+        for item in requirements:
+            head, bounds = re.match(r"\s*([^<>=!~;]*)(.*)", item, re.S).groups()  # type: ignore
+            merged.setdefault(head.strip(), [])
+            if bounds.strip() and bounds.strip() not in merged[head.strip()]:
+                merged[head.strip()].append(bounds.strip())
+        return [head + ",".join(bounds) for head, bounds in merged.items()]
+
+    @staticmethod
+    def sdk_origin_url() -> str:
+        """Where azureml-* packages come from on Azure; here they are this SDK.
+
+        Example: `CondaDependencies.sdk_origin_url()`
+        """
+        return "https://pypi.org/simple/"
 
     # --- adding and removing
 
@@ -95,10 +122,24 @@ class CondaDependencies:
         self._pip[:] = list(pip_requirements)
 
     def set_pip_option(self, pip_option: str) -> None:
-        """Add an option line of pip. Example: `packages.set_pip_option("--no-binary :all:")`"""
-        name = pip_option.split()[0]
-        self._pip[:] = [item for item in self._pip if item.split()[0] != name]
-        self._pip.insert(0, pip_option)
+        """Add an option line of pip, or change it; several of --extra-index-url, -f and -r may stand side by side.
+
+        Example: `packages.set_pip_option("--no-binary :all:")`
+        """
+        if split_option(pip_option)[0] in SEVERAL:
+            self._pip[:] = [item for item in self._pip if item != pip_option]
+        else:
+            self.remove_pip_option(pip_option)
+        self._pip.insert(len(list(self.pip_options)), pip_option)
+
+    def remove_pip_option(self, pip_option: str) -> None:
+        """Remove the option lines of that name. Example: `packages.remove_pip_option("--index-url")`"""
+        name = split_option(pip_option)[0]
+        self._pip[:] = [item for item in self._pip if not name or split_option(item)[0] != name]
+
+    def set_pip_index_url(self, index_url: str) -> None:
+        """Where pip packages come from. Example: `packages.set_pip_index_url("https://mirror.example/simple")`"""
+        self.set_pip_option("--index-url " + index_url)
 
     def set_python_version(self, version: str) -> None:
         """Choose the version of Python. Example: `packages.set_python_version("3.7")`"""
@@ -117,6 +158,10 @@ class CondaDependencies:
         """Add TensorFlow from pip. Example: `packages.add_tensorflow_pip_package(version="2.2.0")`"""
         name = "tensorflow-gpu" if core_type == "gpu" else "tensorflow"
         self.add_pip_package(name + ("==" + version if version else ""))
+
+    def add_cntk_package(self, core_type: str = "cpu") -> None:
+        """Add CNTK, which has wheels for Python 3.6. Example: `packages.add_cntk_package("cpu")`"""
+        self.add_pip_package("cntk-gpu==2.7" if core_type == "gpu" else "cntk==2.7")
 
     # --- reading
 
@@ -137,8 +182,12 @@ class CondaDependencies:
         """The version of Python, or None. Example: `packages.get_python_version()` is "3.8.13"."""
         for item in self._dependencies:
             if isinstance(item, str) and base_name(item) == "python":
-                return item[len("python") :].lstrip("=") or None
+                return item[len("python") :].strip(" =") or None
         return None
+
+    def get_default_number_of_packages(self) -> int:
+        """How many packages a fresh one has beside Python. Example: `packages.get_default_number_of_packages()`"""
+        return self.DEFAULT_NUMBER_OF_CONDA_PACKAGES + self.DEFAULT_NUMBER_OF_PIP_PACKAGES
 
     def serialize_to_string(self) -> str:
         """The text of the conda file. Example: `print(packages.serialize_to_string())`"""
@@ -203,7 +252,9 @@ def read_file(path: str) -> Dict[str, Any]:
         raise UserErrorException("the conda file {} is wrong: {}".format(path, problem))
     if not isinstance(found, dict):
         raise UserErrorException("the conda file {} has no `dependencies:`".format(path))
-    list_of(found.setdefault("dependencies", []))
+    for item in list_of(found.setdefault("dependencies", [])):
+        if isinstance(item, dict) and isinstance(item.get("pip"), list):
+            item["pip"] = with_files([str(line) for line in item["pip"]], os.path.dirname(path))
     return found
 
 

@@ -7,13 +7,15 @@ from typing import Any, Dict, Optional
 
 from lathe.errors import NotFound
 
-from azureml.core._sections import DockerSection, PythonSection, RSection, Section, SparkSection
+from azureml.core._environment_build import DockerImageDetails, ImageBuildDetails, details_of, start_build
+from azureml.core._requirements import read_requirements
+from azureml.core._sections import (
+    DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, DockerSection, PythonSection, RSection, Section, SparkSection,
+)  # fmt: skip
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.container_registry import ContainerRegistry  # noqa: F401
 from azureml.exceptions import UserErrorException
 
-DEFAULT_CPU_IMAGE = "mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04"
-DEFAULT_GPU_IMAGE = "mcr.microsoft.com/azureml/openmpi3.1.2-cuda10.1-cudnn7-ubuntu18.04"
 RESERVED = ("azureml", "microsoft")
 JSON_FILE, CONDA_FILE = "azureml_environment.json", "conda_dependencies.yml"
 
@@ -30,7 +32,7 @@ class Environment(Section):
 
     _fields = {
         "name": None, "version": None, "python": None, "environment_variables": {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"},
-        "docker": None, "spark": None, "r": None, "inferencing_stack_version": None,
+        "docker": None, "spark": None, "r": None, "databricks": None, "inferencing_stack_version": None,
     }  # type: Dict[str, Any]  # fmt: skip
 
     def __init__(self, name: Optional[str], **given: Any) -> None:
@@ -41,8 +43,13 @@ class Environment(Section):
     # --- registered ones
 
     @staticmethod
-    def get(workspace: Any, name: str, version: Optional[str] = None) -> "Environment":
-        """A registered or curated environment. Example: `Environment.get(ws, "AzureML-TensorFlow-2.2-GPU")`"""
+    def get(workspace: Any, name: str, version: Optional[str] = None, label: Optional[str] = None) -> "Environment":
+        """A registered or curated environment; curated ones answer to any version.
+
+        Example: `Environment.get(ws, "AzureML-TensorFlow-2.2-GPU")`
+        """
+        if label is not None and str(label).lower() != "latest":
+            raise UserErrorException("environments have no labels here, but for 'latest'\nhint: version=")
         try:
             view = workspace._api.get(workspace._path("environments", name), version=version and str(version))
         except NotFound as problem:
@@ -70,9 +77,13 @@ class Environment(Section):
         return env
 
     def _definition(self) -> Dict[str, Any]:
-        """What is kept: the version is the server's to count."""
+        """What is kept: the version is the server's to count, and a password is nobody's to read."""
         definition = self._to_json()
         definition.pop("version")
+        registry = definition["docker"].get("baseImageRegistry") or {}
+        if registry.get("password"):
+            warn_of_password()
+            registry["password"] = None
         return definition
 
     # --- making them from something else
@@ -87,47 +98,63 @@ class Environment(Section):
     @staticmethod
     def from_pip_requirements(name: str, file_path: str, pip_version: Optional[str] = None) -> "Environment":
         """From a requirements.txt. Example: `Environment.from_pip_requirements("tf", "requirements.txt")`"""
-        try:
-            with open(file_path, "r", encoding="utf-8") as file:
-                lines = [line.split(" #")[0].strip() for line in file]
-        except OSError as problem:
-            raise UserErrorException("the file {} cannot be read: {}".format(file_path, problem.strerror))
         env = Environment(name)
-        env.python.conda_dependencies.set_pip_requirements([line for line in lines if line and line[0] != "#"])
+        env.python.conda_dependencies.set_pip_requirements(read_requirements(file_path))
+        if pip_version:
+            env.python.conda_dependencies.add_conda_package("pip={}".format(pip_version))
         return env
 
     @staticmethod
     def from_docker_image(name, image, container_registry=None, conda_specification=None, pip_requirements=None):
         # type: (str, str, Any, Optional[str], Optional[str]) -> Environment
         """From an image. Example: `Environment.from_docker_image("tf", "tensorflow/tensorflow:2.2.0")`"""
-        env = Environment(name)
-        if conda_specification:
-            env = Environment.from_conda_specification(name, conda_specification)
-        elif pip_requirements:
-            env = Environment.from_pip_requirements(name, pip_requirements)
+        env = Environment._with_packages(name, conda_specification, pip_requirements)
         env.docker.enabled, env.docker.base_image = True, image
-        env.python.user_managed_dependencies = not conda_specification and not pip_requirements
         if container_registry is not None:
             env.docker.base_image_registry = container_registry
         return env
 
     @staticmethod
-    def from_existing_conda_environment(name: str, conda_environment_name: str) -> "Environment":
-        """From a conda environment of this machine.
+    def from_dockerfile(name, dockerfile, conda_specification=None, pip_requirements=None):
+        # type: (str, str, Optional[str], Optional[str]) -> Environment
+        """From a Dockerfile: its path, or its text. Without packages the Python of the image is used.
 
-        Example: `Environment.from_existing_conda_environment("e", "base")`
+        Example: `Environment.from_dockerfile("tf", "./Dockerfile")`
         """
-        import subprocess
-        import tempfile
+        env = Environment._with_packages(name, conda_specification, pip_requirements)
+        env.docker.enabled, env.docker.base_image = True, None
+        env.docker.base_dockerfile = text_of_dockerfile(dockerfile)
+        return env
 
-        try:
-            text = subprocess.check_output(["conda", "env", "export", "--no-builds", "-n", conda_environment_name])
-        except (OSError, subprocess.CalledProcessError) as problem:
-            raise UserErrorException("conda could not tell what {!r} holds: {}".format(conda_environment_name, problem))
-        with tempfile.NamedTemporaryFile(suffix=".yml") as file:
-            file.write(text)
-            file.flush()
-            return Environment.from_conda_specification(name, file.name)
+    @staticmethod
+    def from_docker_build_context(name: str, docker_build_context: Any) -> "Environment":
+        """Not offered: a Dockerfile is built without a folder around it."""
+        raise UserErrorException(
+            "from_docker_build_context is not offered: a Dockerfile is built without a folder around it\nhint: "
+            "Environment.from_dockerfile(name, path)"
+        )
+
+    @staticmethod
+    def _with_packages(name: str, conda: Optional[str], pip: Optional[str]) -> "Environment":
+        """For an image: packages on top of it, or those that are in it."""
+        if conda and pip:
+            raise UserErrorException("give either conda_specification= or pip_requirements=")
+        if conda:
+            return Environment.from_conda_specification(name, conda)
+        if pip:
+            return Environment.from_pip_requirements(name, pip)
+        env = Environment(name)
+        env.python.user_managed_dependencies = True
+        return env
+
+    @staticmethod
+    def from_existing_conda_environment(name: str, conda_environment_name: str) -> Any:
+        """Not offered: what lies in a folder of this machine cannot be made again on another one."""
+        raise UserErrorException(
+            "from_existing_conda_environment is not offered: conda environment {0!r} lies on this machine alone\nhint: "
+            "conda env export --no-builds -n {0} > conda_dependencies.yml, then "
+            "Environment.from_conda_specification({1!r}, 'conda_dependencies.yml')".format(conda_environment_name, name)
+        )
 
     def clone(self, new_name: str) -> "Environment":
         """An independent copy under another name. Example: `env.clone("tensorflow-2.2-gpu")`"""
@@ -168,28 +195,63 @@ class Environment(Section):
             env.python.conda_dependencies = CondaDependencies(conda)
         return env
 
-    # --- later
+    # --- building
 
-    def build(self, workspace: Any, image_build_compute: Any = None) -> Any:
-        """Comes with the feature 'environments'; until then runs use the site's interpreter."""
-        from azureml._internal.later import not_yet
+    def build(self, workspace: Any, image_build_compute: Any = None) -> ImageBuildDetails:
+        """Lock it and put it on the server's machine, before the first run needs it.
 
-        raise not_yet("building environments", "Environment.build")
+        Example: `env.build(ws).wait_for_completion(show_output=True)`
+        """
+        from azureml._internal.unused import unused
 
-    build_local = build
+        unused("Environment.build", image_build_compute=image_build_compute)
+        return start_build(workspace, self)
+
+    def build_local(self, workspace: Any, platform: Any = None, **kwargs: Any) -> ImageBuildDetails:
+        """As build(), and waits for its end with the log shown.
+
+        Example: `env.build_local(ws)`
+        """
+        from azureml._internal.unused import unused
+
+        unused("Environment.build_local", platform=platform, **kwargs)
+        return start_build(workspace, self).wait_for_completion(show_output=True)
+
+    def get_image_details(self, workspace: Any) -> DockerImageDetails:
+        """What it became: its lock, and every replacement with its reason. Example: `env.get_image_details(ws).lock`"""
+        return details_of(workspace, self)
+
+    @staticmethod
+    def label(workspace: Any, name: str, labels: Any) -> None:
+        """Not offered: environments have numbered versions and no labels."""
+        raise UserErrorException("environments have numbered versions and no labels\nhint: Environment.get(version=)")
 
     @staticmethod
     def add_private_pip_wheel(workspace: Any, file_path: str, exist_ok: bool = False) -> str:
-        """Comes with the feature 'environments'."""
-        from azureml._internal.later import not_yet
+        """Not offered: a wheel lies in the source folder of the run, in the site's wheelhouse or on an index."""
+        raise UserErrorException(
+            "add_private_pip_wheel is not offered\nhint: put {0} into the source folder of the run and name it there, "
+            "add_pip_package('./{0}'); or into the site's wheelhouse (docs/user/environments.md)".format(
+                os.path.basename(file_path)
+            )
+        )
 
-        raise not_yet("building environments", "Environment.add_private_pip_wheel")
 
-    def get_image_details(self, workspace: Any) -> Any:
-        """Comes with the feature 'environments'."""
-        from azureml._internal.later import not_yet
+def warn_of_password() -> None:
+    from azureml._internal.unused import unused
 
-        raise not_yet("building environments", "Environment.get_image_details")
+    unused("Environment", base_image_registry="password: log in on the node instead, podman login HOST")
+
+
+def text_of_dockerfile(dockerfile: str) -> str:
+    """A path, or the text itself. Example: `text_of_dockerfile("FROM debian:12")`"""
+    if "\n" in dockerfile or dockerfile.lstrip().upper().startswith(("FROM ", "ARG ")):
+        return dockerfile
+    try:
+        with open(dockerfile, "r", encoding="utf-8") as file:
+            return file.read()
+    except OSError as problem:
+        raise UserErrorException("the Dockerfile {} cannot be read: {}".format(dockerfile, problem.strerror))
 
 
 def check_name(name: Optional[str]) -> None:
@@ -204,5 +266,5 @@ def check_name(name: Optional[str]) -> None:
 
 __all__ = [
     "Environment", "CondaDependencies", "DEFAULT_CPU_IMAGE", "DEFAULT_GPU_IMAGE", "DockerSection", "PythonSection",
-    "SparkSection", "RSection", "ContainerRegistry",
+    "SparkSection", "RSection", "ContainerRegistry", "ImageBuildDetails", "DockerImageDetails",
 ]  # fmt: skip

@@ -1,12 +1,15 @@
 """Environments, conda files and run configurations as data."""
 
 import os
+import sys
 import tempfile
 import unittest
+import warnings
 
+from azureml._submit.environment import interpreter_of, is_untouched, with_docker
 from azureml.core import Environment, RunConfiguration, ScriptRunConfig
 from azureml.core.conda_dependencies import CondaDependencies
-from azureml.core.runconfig import DataReferenceConfiguration, DockerConfiguration
+from azureml.core.runconfig import ContainerRegistry, DataReferenceConfiguration, DockerConfiguration
 from azureml.exceptions import UserErrorException
 
 CONDA = """\
@@ -60,6 +63,46 @@ class CondaFiles(InAFolder):
         self.assertEqual(list(again.pip_packages), ["azureml-defaults", "tensorflow-gpu==2.2.0", "colorama==0.4.4"])
         self.assertEqual(again, packages)
 
+    def test_option_lines_come_first_and_one_name_stands_once(self):
+        packages = CondaDependencies.create(pip_indexurl="https://a.example/simple", pip_packages=["x"])
+        packages.set_pip_index_url("https://b.example/simple")
+        packages.set_pip_option("--extra-index-url https://c.example")
+        packages.set_pip_option("--extra-index-url https://d.example")
+        packages.set_pip_option("--extra-index-url https://c.example")
+        self.assertEqual(
+            list(packages.pip_options),
+            ["--index-url https://b.example/simple", "--extra-index-url https://d.example",
+             "--extra-index-url https://c.example"],
+        )  # fmt: skip
+        self.assertEqual(list(packages.pip_packages), ["azureml-defaults", "x"])
+        packages.remove_pip_option("--index-url")
+        self.assertEqual(len(list(packages.pip_options)), 2)
+
+    def test_requirements_of_one_package_are_merged(self):
+        merge = CondaDependencies.merge_requirements
+        self.assertEqual(merge(["x>=1", "y", "x<2", "y", "x>=1"]), ["x>=1,<2", "y"])
+        self.assertEqual(CondaDependencies().get_default_number_of_packages(), 1)
+
+    def test_named_frameworks(self):
+        packages = CondaDependencies()
+        packages.add_tensorflow_conda_package(core_type="gpu", version="2.2.0")
+        packages.add_tensorflow_pip_package(version="2.2.0")
+        packages.add_cntk_package()
+        self.assertIn("tensorflow-gpu=2.2.0", list(packages.conda_packages))
+        self.assertEqual(list(packages.pip_packages)[1:], ["tensorflow==2.2.0", "cntk==2.7"])
+
+    def test_a_file_named_by_r_is_read_where_it_lies_beside_the_conda_file(self):
+        self.write("more.txt", "numpy==1.18.5 # why\n-r deeper.txt\n")
+        self.write("deeper.txt", "\\\nscipy==1.4.1 \\\n  --hash=sha256:00\n")
+        self.write("c.yml", "dependencies:\n- pip:\n  - -r more.txt\n  - -r of-the-source-folder.txt\n  - x\n")
+        pip = CondaDependencies(self.path("c.yml")).as_dict()["dependencies"][0]["pip"]
+        self.assertEqual(
+            pip, ["numpy==1.18.5", "scipy==1.4.1 --hash=sha256:00", "-r of-the-source-folder.txt", "x"]
+        )
+        self.write("circle.txt", "-r circle.txt\n")
+        with self.assertRaisesRegex(UserErrorException, "names itself"):
+            Environment.from_pip_requirements("e", self.path("circle.txt"))
+
     def test_wrong_files_are_refused_with_a_reason(self):
         for text, why in (
             ("dependencies: 3\n", "list of dependencies"),
@@ -108,6 +151,50 @@ class Environments(InAFolder):
         clone.python.conda_dependencies.add_pip_package("y")
         self.assertNotIn("y", list(first.python.conda_dependencies.pip_packages))
 
+    def test_from_an_image_with_packages_or_with_its_own_python(self):
+        env = Environment.from_docker_image("e", "debian:12")
+        self.assertTrue(env.docker.enabled and env.python.user_managed_dependencies)
+        env = Environment.from_docker_image("e", "debian:12", pip_requirements=self.write("r.txt", "numpy"))
+        self.assertFalse(env.python.user_managed_dependencies)
+        with self.assertRaisesRegex(UserErrorException, "either"):
+            Environment.from_docker_image("e", "i", conda_specification="c.yml", pip_requirements="r.txt")
+
+    def test_from_a_dockerfile_by_path_or_as_text(self):
+        file = self.write("Dockerfile", "FROM debian:12\nRUN true\n")
+        for given in (file, "FROM debian:12\nRUN true\n"):
+            env = Environment.from_dockerfile("e", given)
+            self.assertEqual((env.docker.base_dockerfile, env.docker.base_image), ("FROM debian:12\nRUN true\n", None))
+            self.assertTrue(env.docker.enabled and env.python.user_managed_dependencies)
+        self.assertFalse(
+            Environment.from_dockerfile("e", file, self.write("c.yml", CONDA)).python.user_managed_dependencies
+        )
+        with self.assertRaisesRegex(UserErrorException, "cannot be read"):
+            Environment.from_dockerfile("e", "no-such-file")
+
+    def test_what_is_not_offered_says_what_is(self):
+        for call, hint in (
+            (lambda: Environment.from_existing_conda_environment("e", "base"), "conda env export"),
+            (lambda: Environment.from_docker_build_context("e", None), "from_dockerfile"),
+            (lambda: Environment.add_private_pip_wheel(None, "a/x.whl"), r"\./x\.whl"),
+            (lambda: Environment.get(None, "e", label="x"), "latest"),
+        ):
+            with self.assertRaisesRegex(UserErrorException, "(?s)hint: .*" + hint + "|" + hint):
+                call()
+
+    def test_reserved_names_and_no_name_cannot_be_registered(self):
+        for name in ("AzureML-mine", "azureml-mine", "Microsoft-mine"):
+            with self.assertRaisesRegex(UserErrorException, "clone"):
+                Environment(name).register(None)
+        with self.assertRaisesRegex(UserErrorException, "needs a name"):
+            Environment(None).register(None)
+
+    def test_a_password_of_a_registry_is_never_sent(self):
+        env = Environment.from_docker_image("e", "i", ContainerRegistry("host", "user", "secret"))
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            self.assertNotIn("secret", str(env._definition()))
+        self.assertEqual(env.docker.base_image_registry.password, "secret")
+
     def test_typing_mistakes_are_refused(self):
         with self.assertRaisesRegex(AttributeError, "base_image"):
             Environment("e").docker.baseimage = "x"
@@ -115,6 +202,35 @@ class Environments(InAFolder):
     def test_from_requirements(self):
         env = Environment.from_pip_requirements("e", self.write("r.txt", "# c\nnumpy==1.18\n\nscipy # why\n"))
         self.assertEqual(list(env.python.conda_dependencies.pip_packages), ["numpy==1.18", "scipy"])
+
+
+class Submitted(unittest.TestCase):
+    def test_docker_settings_of_a_run_change_what_is_sent_and_nothing_else(self):
+        env = Environment("e")
+        sent = with_docker(env._definition(), DockerConfiguration(use_docker=True, arguments=["--x"], shm_size="1g"))
+        self.assertEqual((sent["docker"]["enabled"], sent["docker"]["arguments"], sent["docker"]["shmSize"]),
+                         (True, ["--x"], "1g"))  # fmt: skip
+        self.assertEqual(with_docker(env._definition(), DockerConfiguration()), env._definition())
+        self.assertEqual(env.docker.arguments, [])
+
+    def test_no_environment_is_told_apart_from_a_fresh_one(self):
+        plain = ScriptRunConfig(".", "a.py").run_config.environment
+        plain.environment_variables["A"] = "B"
+        self.assertTrue(is_untouched(plain))
+        self.assertFalse(is_untouched(Environment("named")))
+        plain.python.conda_dependencies.add_pip_package("x")
+        self.assertFalse(is_untouched(plain))
+
+    def test_an_interpreter_of_ones_own_is_named_but_for_images(self):
+        env = Environment("e")
+        self.assertIsNone(interpreter_of(env, "local"))
+        env.python.user_managed_dependencies = True
+        self.assertEqual(interpreter_of(env, "local"), sys.executable)
+        self.assertIsNone(interpreter_of(env, "cluster"))
+        env.python.interpreter_path = "/opt/python"
+        self.assertEqual(interpreter_of(env, "cluster"), "/opt/python")
+        env.docker.enabled = True
+        self.assertIsNone(interpreter_of(env, "local"))
 
 
 class RunConfigurations(InAFolder):
