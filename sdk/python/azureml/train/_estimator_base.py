@@ -1,17 +1,20 @@
 """What estimators of 2018 to 2020 share: many arguments that become a ScriptRunConfig."""
 
 import inspect
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from azureml._internal.unused import unused
-from azureml.core._distributed import MpiConfiguration, TensorflowConfiguration, process_count
-from azureml.core.conda_dependencies import CondaDependencies
-from azureml.core.environment import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, Environment
+from azureml.core._distributed import MpiConfiguration, process_count
+from azureml.core.environment import Environment
 from azureml.core.runconfig import DEFAULT_DURATION
 from azureml.core.script_run_config import ScriptRunConfig
 from azureml.exceptions import TrainingException
+from azureml.train._deprecation import warn_once
+from azureml.train._estimator_environment import environment_of
+from azureml.train._estimator_jobs import distributed_job
+from azureml.train._frameworks import Release
 
-# The arguments of every estimator and their defaults; subclasses add theirs.
+# The arguments of every estimator and their defaults; those of SOME belong to the classes that name them.
 ARGUMENTS = {
     "compute_target": None, "vm_size": None, "vm_priority": None, "entry_script": None, "script_params": None,
     "node_count": 1, "process_count_per_node": 1, "worker_count": 1, "parameter_server_count": 1,
@@ -24,6 +27,7 @@ ARGUMENTS = {
     "framework_version": None, "_enable_optimized_mode": None, "_disable_validation": None,
     "_show_lint_warnings": None, "_show_package_warnings": None,
 }  # type: Dict[str, Any]  # fmt: skip
+SOME = ("framework_version", "worker_count", "parameter_server_count")
 
 
 class EstimatorBase:
@@ -32,19 +36,22 @@ class EstimatorBase:
     Example: `Estimator(source_directory="src", entry_script="train.py", script_params={"--lr": 0.1}, compute_target=t)`
     """
 
-    _packages = []  # type: List[str]
-    _takes_framework_version = False
+    _also_takes = ()  # type: Tuple[str, ...]  # of SOME
+    _backends = ("mpi",)  # type: Tuple[str, ...]
 
     def __init__(self, source_directory: str, **given: Any) -> None:
         for name in given:
-            if name not in ARGUMENTS or (name == "framework_version" and not self._takes_framework_version):
+            if name not in ARGUMENTS or (name in SOME and name not in self._also_takes):
                 raise TypeError("{}() got an unexpected keyword argument {!r}".format(type(self).__name__, name))
         self.source_directory = source_directory
-        self._told = dict(ARGUMENTS, **given)
+        self._told = dict(ARGUMENTS, source_directory=source_directory, **given)
+        if not self._told["entry_script"]:
+            raise TrainingException("{} needs entry_script=".format(type(self).__name__))
         unused(type(self).__name__, vm_size=given.get("vm_size"), vm_priority=given.get("vm_priority"),
-               shm_size=given.get("shm_size"))  # fmt: skip
-        self._distributed = distributed_job(self._told)
+               source_directory_data_store=given.get("source_directory_data_store"))  # fmt: skip
+        self._distributed = distributed_job(self._told, self._backends)
         self.run_config = self._make_config().run_config
+        warn_once(self, self._equivalent())
 
     def _script_run_config(self, overrides: Dict[str, Any]) -> ScriptRunConfig:
         """What is submitted. `exp.submit(est, script_params={…})` may change the parameters."""
@@ -56,59 +63,50 @@ class EstimatorBase:
 
     def _make_config(self) -> ScriptRunConfig:
         told = self._told
-        if not told["entry_script"]:
-            raise TrainingException("{} needs entry_script=".format(type(self).__name__))
-        arguments = arguments_of(told["script_params"])
         config = ScriptRunConfig(
-            self.source_directory, told["entry_script"], arguments, compute_target=told["compute_target"],
-            environment=self._environment(), distributed_job_config=self._distributed, resume_from=told["resume_from"],
+            self.source_directory, told["entry_script"], arguments_of(told["script_params"]),
+            compute_target=told["compute_target"], environment=self._environment(),
+            distributed_job_config=self._distributed, resume_from=told["resume_from"],
             max_run_duration_seconds=told["max_run_duration_seconds"] or DEFAULT_DURATION,
         )  # fmt: skip
         if process_count(self._distributed) > 1:
             config.run_config.node_count = told["node_count"]
         for item in told["inputs"] or []:
-            config.run_config.data_references[getattr(item, "name", None) or item.data_reference_name] = item
+            config.run_config.data_references[name_of_input(item)] = item
         return config
 
     def _environment(self) -> Environment:
-        told = self._told
-        if told["environment_definition"] is not None:
-            return told["environment_definition"]
-        env = Environment(None)
-        file = told["conda_dependencies_file"] or told["conda_dependencies_file_path"]
-        packages = CondaDependencies(file) if file else CondaDependencies()
-        for package in self._packages_of(told["framework_version"], bool(told["use_gpu"])):
-            packages.add_pip_package(package)
-        for package in told["conda_packages"] or []:
-            packages.add_conda_package(package)
-        for package in list(told["pip_packages"] or []) + requirements(told):
-            packages.add_pip_package(package)
-        env.python.conda_dependencies = packages
-        env.python.user_managed_dependencies = bool(told["user_managed"])
-        env.docker.enabled = bool(told["use_docker"])
-        image = told["custom_docker_image"] or told["custom_docker_base_image"]
-        env.docker.base_image = image or (DEFAULT_GPU_IMAGE if told["use_gpu"] else DEFAULT_CPU_IMAGE)
-        if told["image_registry_details"] is not None:
-            env.docker.base_image_registry = told["image_registry_details"]
-        env.environment_variables.update(told["environment_variables"] or {})
-        return env
+        horovod = isinstance(self._distributed, MpiConfiguration)
+        return environment_of(self._told, self._release(), horovod)
 
-    def _packages_of(self, version: Optional[str], gpu: bool) -> List[str]:
-        return list(self._packages)
+    def _release(self) -> Release:
+        """The framework's packages. The generic estimator brings none."""
+        return Release([], "", None)
 
-    conda_dependencies = property(lambda self: self.run_config.environment.python.conda_dependencies)
+    def _equivalent(self) -> str:
+        """The environment in the ScriptRunConfig that the warning names."""
+        if self._told["environment_definition"] is not None:
+            return "the same environment"
+        return "Environment.from_conda_specification('my-env', 'conda_dependencies.yml')"
+
+    @property
+    def conda_dependencies(self) -> Any:
+        """The packages of its environment. Example: `est.conda_dependencies.add_pip_package("colorama")`"""
+        return self.run_config.environment.python.conda_dependencies
+
     script_params = property(lambda self: self._told["script_params"])
 
 
-def _signature() -> inspect.Signature:
+def signature_of(also: Tuple[str, ...]) -> inspect.Signature:
     """What help() and editors show."""
     first = inspect.Parameter("source_directory", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     rest = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            for name, default in ARGUMENTS.items() if not name.startswith("_")]  # fmt: skip
+            for name, default in ARGUMENTS.items()
+            if not name.startswith("_") and (name not in SOME or name in also)]  # fmt: skip
     return inspect.Signature([first] + rest)
 
 
-EstimatorBase.__signature__ = _signature()  # type: ignore
+EstimatorBase.__signature__ = signature_of(())  # type: ignore
 
 
 def arguments_of(script_params: Optional[Dict[str, Any]]) -> List[Any]:
@@ -123,23 +121,13 @@ def arguments_of(script_params: Optional[Dict[str, Any]]) -> List[Any]:
     return found
 
 
-def requirements(told: Dict[str, Any]) -> List[str]:
-    file = told["pip_requirements_file"] or told["pip_requirements_file_path"]
-    if not file:
-        return []
-    with open(file, "r", encoding="utf-8") as lines:
-        return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-
-
-def distributed_job(told: Dict[str, Any]) -> Any:
-    """The distributed job that old and new arguments stand for."""
-    job, backend = told["distributed_training"], told["distributed_backend"]
-    if job is None and backend == "mpi":
-        job = MpiConfiguration(told["process_count_per_node"], told["node_count"])
-    elif job is None and backend == "ps":
-        job = TensorflowConfiguration(told["worker_count"], told["parameter_server_count"])
-    elif isinstance(job, MpiConfiguration) or hasattr(job, "process_count_per_node"):
-        job = MpiConfiguration(max(job.process_count_per_node, told["process_count_per_node"]), told["node_count"])
-    elif job is None and (int(told["node_count"]) > 1 or int(told["process_count_per_node"]) > 1):
-        raise TrainingException("several nodes or processes need distributed_training= or distributed_backend=")
-    return job
+def name_of_input(item: Any) -> str:
+    """Inputs that no parameter mentions: the script finds them by their names."""
+    name = getattr(item, "data_reference_name", None) or getattr(item, "name", None)
+    if not name or not hasattr(item, "_resolve"):
+        raise TrainingException(
+            "inputs= has a {} in it\nhint: dataset.as_named_input('name'), or a datastore's path().as_mount()".format(
+                type(item).__name__
+            )
+        )
+    return str(name)

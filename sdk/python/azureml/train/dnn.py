@@ -1,37 +1,37 @@
 """Estimators of deep-learning frameworks. Example: `from azureml.train.dnn import TensorFlow`"""
 
-from typing import Any, List, Optional
+from typing import Any, Dict, List
 
 from azureml.core._distributed import MpiConfiguration, TensorflowConfiguration
-from azureml.exceptions import TrainingException
-from azureml.train._estimator_base import EstimatorBase
-
-TENSORFLOW = {"1.10": "1.10.0", "1.12": "1.12.0", "1.13": "1.13.1", "2.0": "2.0.0", "2.1": "2.1.0", "2.2": "2.2.0"}
-PYTORCH = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"]
-CHAINER = ["5.1.0", "7.0.0"]
+from azureml.train._estimator_base import EstimatorBase, signature_of
+from azureml.train._frameworks import CHAINER, CUPY, PYTORCH, TENSORFLOW, Release, gpu_name, order, release_of
 
 
 class _Framework(EstimatorBase):
     """An estimator that knows versions of its framework."""
 
-    _takes_framework_version = True
-    _versions = []  # type: List[str]
+    FRAMEWORK_NAME = ""
+    _also_takes = ("framework_version",)
+    _releases = {}  # type: Dict[str, Release]
     _default = ""
+    _curated = {}  # type: Dict[str, str]  # environments with the same packages, by version
 
     @classmethod
     def get_supported_versions(cls) -> List[str]:
         """The versions that framework_version= takes. Example: `TensorFlow.get_supported_versions()`"""
-        return list(cls._versions)
+        return sorted(cls._releases, key=order)
 
-    def _version(self, version: Optional[str]) -> str:
-        chosen = version or self._default
-        if chosen not in self._versions:
-            raise TrainingException(
-                "{}: framework_version={!r} is not known; {} are".format(
-                    type(self).__name__, version, ", ".join(self._versions)
-                )
-            )
-        return chosen
+    def _release(self) -> Release:
+        return release_of(type(self).__name__, self._releases, self._told["framework_version"], self._default)
+
+    def _equivalent(self) -> str:
+        curated = self._curated.get(str(self._told["framework_version"] or self._default))
+        if self._told["environment_definition"] is not None or not curated:
+            return super(_Framework, self)._equivalent()
+        return "Environment.get(ws, {!r})".format(curated)
+
+
+_Framework.__signature__ = signature_of(_Framework._also_takes)  # type: ignore
 
 
 class TensorFlow(_Framework):
@@ -45,35 +45,50 @@ class TensorFlow(_Framework):
     """
 
     FRAMEWORK_NAME = "TensorFlow"
-    _versions = sorted(TENSORFLOW, key=lambda text: [int(part) for part in text.split(".")])
+    _also_takes = ("framework_version", "worker_count", "parameter_server_count")
+    _backends = ("mpi", "ps")
+    _releases = TENSORFLOW
     _default = "1.13"
+    _curated = {
+        "1.13": "AzureML-TensorFlow-1.13-GPU", "2.0": "AzureML-TensorFlow-2.0-GPU",
+        "2.2": "AzureML-TensorFlow-2.2-GPU", "2.3": "AzureML-TensorFlow-2.3-GPU",
+        "2.4": "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu", "2.11": "azureml-tensorflow-2.11-cuda11",
+        "2.16": "AzureML-tensorflow-2.16-cuda12",
+    }  # fmt: skip
 
-    def _packages_of(self, version: Optional[str], gpu: bool) -> List[str]:
-        exact = TENSORFLOW[self._version(version)]
-        name = "tensorflow-gpu" if gpu else "tensorflow"
-        return ["{}=={}".format(name, exact), "horovod==0.19.5" if exact[0] == "2" else "horovod==0.16.1"]
+    def _release(self) -> Release:
+        release = super(TensorFlow, self)._release()
+        if not self._told["use_gpu"]:
+            return release
+        version = str(self._told["framework_version"] or self._default)
+        return release._replace(packages=gpu_name(release.packages, version))
+
+
+TensorFlow.__signature__ = signature_of(TensorFlow._also_takes)  # type: ignore
 
 
 class PyTorch(_Framework):
     """PyTorch. Example: `PyTorch(source_directory="src", entry_script="train.py", compute_target=target)`"""
 
     FRAMEWORK_NAME = "PyTorch"
-    _versions = PYTORCH
+    _backends = ("mpi", "nccl", "gloo")
+    _releases = PYTORCH
     _default = "1.4"
-
-    def _packages_of(self, version: Optional[str], gpu: bool) -> List[str]:
-        return ["torch=={}".format(self._version(version)), "torchvision", "horovod==0.18.1"]
+    _curated = {"1.6": "AzureML-PyTorch-1.6-GPU"}
 
 
 class Chainer(_Framework):
     """Chainer. Example: `Chainer(source_directory="src", entry_script="train.py", compute_target=target)`"""
 
     FRAMEWORK_NAME = "Chainer"
-    _versions = CHAINER
+    _releases = CHAINER
     _default = "5.1.0"
+    _curated = {"5.1.0": "AzureML-Chainer-5.1.0-GPU"}
 
-    def _packages_of(self, version: Optional[str], gpu: bool) -> List[str]:
-        return ["chainer=={}".format(self._version(version))] + (["cupy-cuda90"] if gpu else [])
+    def _release(self) -> Release:
+        release = super(Chainer, self)._release()
+        version = str(self._told["framework_version"] or self._default)
+        return release._replace(packages=release.packages + [CUPY[version]]) if self._told["use_gpu"] else release
 
 
 class Mpi(MpiConfiguration):
