@@ -10,24 +10,31 @@ namespace {
 
 namespace json = boost::json;
 
-json::array texts(const YAML::Node& list) {
+// As a conda file has them: texts, and one object with the list of pip's.
+json::array dependencies(const YAML::Node& list) {
   json::array out;
-  for (const auto& item : list) out.push_back(json::string(item.as<std::string>()));
+  for (const auto& item : list) {
+    if (!item.IsMap())
+      out.push_back(json::string(item.as<std::string>()));
+    else
+      out.push_back(json::object{{"pip", dependencies(item["pip"])}});
+  }
+  return out;
+}
+
+json::object variables(const YAML::Node& map) {
+  json::object out{{"EXAMPLE_ENV_VAR", "EXAMPLE_VALUE"}};
+  for (const auto& entry : map) out[entry.first.as<std::string>()] = entry.second.as<std::string>();
   return out;
 }
 
 // The shape that Environment.save_to_directory writes (docs/user/sdk.md).
-json::object definition(const std::string& name, const YAML::Node& node) {
-  json::array dependencies;
-  dependencies.push_back(json::string("python=" + node["python"].as<std::string>()));
-  for (auto& package : texts(node["conda"])) dependencies.push_back(package);
-  dependencies.push_back(json::object{{"pip", texts(node["pip"])}});
+json::object definition(const YAML::Node& file) {
   json::object conda{{"channels", json::array{"anaconda", "conda-forge"}},
-                     {"dependencies", std::move(dependencies)},
+                     {"dependencies", dependencies(file["dependencies"])},
                      {"name", "azureml_environment"}};
-  return {{"name", name},
-          {"version", "1"},
-          {"environmentVariables", {{"EXAMPLE_ENV_VAR", "EXAMPLE_VALUE"}}},
+  return {{"name", file["name"].as<std::string>()},
+          {"environmentVariables", variables(file["variables"])},
           {"python",
            {{"interpreterPath", "python"},
             {"userManagedDependencies", false},
@@ -35,7 +42,7 @@ json::object definition(const std::string& name, const YAML::Node& node) {
             {"baseCondaEnvironment", nullptr}}},
           {"docker",
            {{"enabled", true},
-            {"baseImage", node["image"].as<std::string>()},
+            {"baseImage", file["image"].as<std::string>()},
             {"baseDockerfile", nullptr},
             {"sharedVolumes", true},
             {"shmSize", nullptr},
@@ -45,9 +52,9 @@ json::object definition(const std::string& name, const YAML::Node& node) {
 
 std::map<std::string, json::object, std::less<>> read_catalogue() {
   std::map<std::string, json::object, std::less<>> all;
-  for (const auto& entry : YAML::Load(std::string(kCuratedYaml))) {
-    auto name = entry.first.as<std::string>();
-    all.emplace(name, definition(name, entry.second));
+  for (const auto& file : curated_files()) {
+    auto node = YAML::Load(std::string(file.bytes));
+    all.emplace(node["name"].as<std::string>(), definition(node));
   }
   return all;
 }

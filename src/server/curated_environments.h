@@ -1,14 +1,21 @@
-// The curated environments: names that existing scripts ask for, as definitions in the form of the SDK. Immutable.
+// The curated environments: names that existing scripts ask for, as definitions in the form of the SDK. Immutable; made
+// from curated/*.yml, which the binary carries.
 #pragma once
 
 #include <boost/json/fwd.hpp>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace lathe::server {
 
-extern const std::string_view kCuratedYaml;  // share/curated_environments.yaml
+struct CuratedFile {
+  std::string_view name;  // "AzureML-Minimal.yml"
+  std::string_view bytes;
+};
+
+std::span<const CuratedFile> curated_files();
 
 // By name; made when first asked for.
 const std::map<std::string, boost::json::object, std::less<>>& curated_environments();

@@ -31,9 +31,16 @@ json::object show(const Environment& environment) {
           {"created_by", environment.created_by}};
 }
 
-json::object show_curated(const std::string& name, const json::object& definition) {
-  return {{"name", name},       {"version", 1},         {"latest", true}, {"curated", true}, {"definition", definition},
-          {"created", nullptr}, {"created_by", nullptr}};
+// A curated environment is one definition, and scripts ask for the version that it had on the day they were written:
+// it answers to any.
+json::object show_curated(const std::string& name, const json::object& definition, std::int64_t version) {
+  return {{"name", name},
+          {"version", std::max<std::int64_t>(version, 1)},
+          {"latest", true},
+          {"curated", true},
+          {"definition", definition},
+          {"created", nullptr},
+          {"created_by", nullptr}};
 }
 
 Task<Response> list_environments(Services& services, Request& request) {
@@ -45,7 +52,7 @@ Task<Response> list_environments(Services& services, Request& request) {
   });
   std::map<std::string, json::object> all;
   for (const auto& environment : registered) all.emplace(environment.name, show(environment));
-  for (const auto& [name, definition] : curated_environments()) all.emplace(name, show_curated(name, definition));
+  for (const auto& [name, definition] : curated_environments()) all.emplace(name, show_curated(name, definition, 1));
   json::array items;
   for (auto& [name, view] : all) items.push_back(std::move(view));
   co_return page_of(request, "environments\n" + workspace, std::move(items));
@@ -62,7 +69,7 @@ Task<Response> get_environment(Services& services, Request& request) {
   if (found) co_return json_response(show(*found));
   const auto& catalogue = curated_environments();
   auto curated = catalogue.find(name);
-  if (curated != catalogue.end() && number <= 1) co_return json_response(show_curated(name, curated->second));
+  if (curated != catalogue.end()) co_return json_response(show_curated(name, curated->second, number));
   throw Error(Code::not_found, number > 0 ? fmt::format("the environment '{}' has no version {}", name, number)
                                           : fmt::format("there is no environment '{}'", base::printable(name)))
       .field(number > 0 ? "version" : "environment")

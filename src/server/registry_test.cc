@@ -41,6 +41,8 @@ TEST(CuratedEnvironments, AllReadAndAllReserved) {
     EXPECT_TRUE(is_reserved_environment(name)) << name;
     EXPECT_EQ(definition.at("name").as_string(), name);
   }
+  for (const auto& file : curated_files())
+    EXPECT_TRUE(all.contains(file.name.substr(0, file.name.size() - 4))) << file.name;
   EXPECT_FALSE(is_reserved_environment("my-AzureML"));
 }
 

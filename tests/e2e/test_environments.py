@@ -1,15 +1,21 @@
 """Environments: registered definitions, versions, and the curated catalogue."""
 
+import pathlib
 import secrets
 
 import pytest
 
-CURATED = [
-    "AzureML-TensorFlow-2.2-GPU",
-    "AzureML-Minimal",
-    "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu",
-    "azureml-sklearn-1.5",
-]
+CATALOGUE = pathlib.Path(__file__).resolve().parents[2] / "curated"
+CURATED = sorted(file.stem for file in CATALOGUE.glob("*.yml"))
+# The names that existing scripts ask for.
+ASKED_FOR = [
+    "AzureML-Minimal", "AzureML-Tutorial", "AzureML-TensorFlow-1.13-GPU", "AzureML-TensorFlow-2.0-GPU",
+    "AzureML-TensorFlow-2.2-GPU", "AzureML-TensorFlow-2.3-GPU", "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu",
+    "azureml-tensorflow-2.11-cuda11", "AzureML-tensorflow-2.16-cuda12", "AzureML-Scikit-learn-0.20.3",
+    "AzureML-sklearn-0.24-ubuntu18.04-py37-cpu", "AzureML-sklearn-1.0-ubuntu20.04-py38-cpu", "azureml-sklearn-1.5",
+    "AzureML-PyTorch-1.6-GPU", "azureml-acpt-pytorch-2.2-cuda12.1", "AzureML-Chainer-5.1.0-GPU",
+    "AzureML-DeepSpeed-0.3-GPU",
+]  # fmt: skip
 
 
 def name():
@@ -46,12 +52,29 @@ def test_curated_environments_are_there(client, curated):
     assert found["definition"]["docker"]["baseImage"]
 
 
+def test_every_name_that_scripts_ask_for_is_there(client):
+    assert set(ASKED_FOR) <= set(CURATED)
+
+
+def test_a_curated_environment_answers_to_any_version(client):
+    path = client.path("environments", "AzureML-Minimal")
+    newest = client.get(path).expect(200).json()
+    old = client.get(path, version=44).expect(200).json()
+    assert (newest["version"], old["version"]) == (1, 44) and old["definition"] == newest["definition"]
+
+
 def test_tensorflow_2_2_is_what_the_tutorials_expect(client):
     found = client.get(client.path("environments", "AzureML-TensorFlow-2.2-GPU")).expect(200).json()["definition"]
     assert found["python"]["condaDependencies"]["dependencies"] == [
         "python=3.6.2",
         {"pip": ["azureml-defaults", "tensorflow-gpu==2.2.0", "horovod==0.19.5"]},
     ]
+
+
+@pytest.mark.parametrize("name_of, horovod", [("1.13", "0.16.1"), ("2.2", "0.19.5")])
+def test_horovod_is_included(client, name_of, horovod):
+    found = client.get(client.path("environments", f"AzureML-TensorFlow-{name_of}-GPU")).expect(200).json()
+    assert f"horovod=={horovod}" in found["definition"]["python"]["condaDependencies"]["dependencies"][-1]["pip"]
 
 
 def test_the_list_has_both_kinds(client):
