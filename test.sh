@@ -3,7 +3,9 @@
 #
 # usage: ./test.sh [--all]
 #   --all   adds the long campaigns: clang-tidy over every file, asan and tsan builds of the unit and simulation tests,
-#           fuzzing, real TensorFlow environments, and large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS, LATHE_ENV_KILLS, LATHE_ENVIRONMENTS, LATHE_FUZZ_SECONDS and
+#           fuzzing, every curated environment with real packages, the conformance kit with the system's Python alone, and
+#           large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS,
+#           LATHE_ENV_KILLS, LATHE_ENVIRONMENTS, LATHE_FUZZ_SECONDS and
 #           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
 #           done is not repeated until its file there is removed.
 set -euo pipefail
@@ -80,11 +82,11 @@ sdk() {
   if "$TEST_PYTHON" "$ROOT/sdk/python/tests/run_everywhere.py" >&2; then PASSED=$((PASSED + 1)); else FAILED=$((FAILED + 1)); fi
 }
 
-# The documents' own code, scenario by scenario, where the conformance kit lies beside the repository.
+# conformance PYTHONS: the documents' own code, scenario by scenario, where the conformance kit lies beside the repository.
 conformance() {
   local status=0
   rm -f "$REPORTS/conformance.json"
-  "$ROOT/tests/conformance.sh" --tags sdk --json "$REPORTS/conformance.json" >&2 || status=$?
+  LATHE_CONFORMANCE_PYTHONS=$1 "$ROOT/tests/conformance.sh" --tags sdk --json "$REPORTS/conformance.json" >&2 || status=$?
   count "$status" "$REPORTS/conformance.json"
 }
 
@@ -122,9 +124,11 @@ fi
 end_to_end
 phase "the Python SDK"
 sdk
-phase "the conformance kit"
-conformance
+phase "the conformance kit, with every Python of the machine"
+conformance all
 if [ -n "$ALL" ]; then
+  phase "the conformance kit, with the system's Python alone"
+  conformance /usr/bin
   phase "clang-tidy"
   tidy
   for preset in asan tsan; do
