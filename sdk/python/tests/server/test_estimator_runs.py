@@ -1,8 +1,10 @@
 """Estimators, widgets and open datasets on a real server."""
 
-from azureml.core import Run
+import pytest
+from azureml.core import Dataset, Environment, Run
+from azureml.data.data_reference import DataReference
 from azureml.opendatasets import MNIST
-from azureml.train.dnn import TensorFlow
+from azureml.train.dnn import Mpi, TensorFlow
 from azureml.train.estimator import Estimator
 from azureml.widgets import RunDetails
 
@@ -45,3 +47,45 @@ def test_mnist_names_its_four_files(monkeypatch):
     paths = MNIST.get_file_dataset().to_path()
     assert len(paths) == 4 and all(path.startswith("/http/mirror.example/mnist/") for path in paths)
     assert len(MNIST.get_file_dataset("test").to_path()) == 2
+
+
+def test_inputs_and_an_earlier_run_are_given_to_the_script(ws, exp, source, surroundings):
+    (surroundings / "data").mkdir()
+    (surroundings / "data" / "a.txt").write_text("the data")
+    store = ws.get_default_datastore()
+    store.upload(str(surroundings / "data"), "estimator-data", overwrite=True, show_progress=False)
+    first = exp.submit(Estimator(source_directory=source("import os; os.makedirs('outputs', exist_ok=True)\n"
+                                                         "open('outputs/checkpoint', 'w').write('epoch 3')"),
+                                 entry_script="train.py"))  # fmt: skip
+    first.wait_for_completion()
+    script = """
+        import os, sys
+        from azureml.core import Run
+        assert sys.argv[1] == '--resume-from'
+        print(open(os.path.join(sys.argv[2], 'checkpoint')).read())
+        print(open(os.path.join(Run.get_context().input_datasets['mine'], 'a.txt')).read())
+        print(open(os.path.join(os.environ['AZUREML_DATAREFERENCE_stored'], 'a.txt')).read())
+        """
+    dataset = Dataset.File.from_files((store, "estimator-data"))
+    stored = DataReference(store, "stored", path_on_datastore="estimator-data")
+    est = Estimator(source_directory=source(script), entry_script="train.py", resume_from=first._get_outputs_datapath(),
+                    inputs=[dataset.as_named_input("mine").as_mount(), stored], max_run_duration_seconds=600,
+                    environment_variables={"PYTHONPATH": str(SDK)})  # fmt: skip
+    run = exp.submit(est)
+    run.wait_for_completion()
+    assert run._read_text("azureml-logs/70_driver_log.txt") == "epoch 3\nthe data\nthe data\n"
+
+
+def test_an_environment_of_ones_own_keeps_its_name(exp, source):
+    env = Environment("estimators-own")
+    run = exp.submit(Estimator(source_directory=source("pass"), entry_script="train.py", environment_definition=env))
+    run.wait_for_completion()
+    assert run.get_environment().name == "estimators-own"
+
+
+def test_a_distributed_job_says_that_it_comes_later(exp, source):
+    est = TensorFlow(source_directory=source("pass"), entry_script="train.py", node_count=2, distributed_training=Mpi(),
+                     framework_version="1.13")  # fmt: skip
+    assert "horovod==0.16.1" in list(est.conda_dependencies.pip_packages)
+    with pytest.raises(NotImplementedError, match="distributed jobs"):
+        exp.submit(est)
