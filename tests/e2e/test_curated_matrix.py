@@ -1,5 +1,5 @@
-"""Every curated environment is built from the real index, and its main package imported in a run. Only with ./test.sh --all: the first
-time takes as long as fetching several GB and compiling Horovod does."""
+"""Every curated environment, and every TensorFlow that the estimator of the documents knew, is built from the real index and its main
+package imported in a run. Only with ./test.sh --all: the first time takes as long as fetching several GB and compiling Horovod does."""
 
 import os
 import pathlib
@@ -41,16 +41,37 @@ def modules_of(told):
     return [told["main"]] + ([f"horovod.{told['main']}"] if with_horovod else [])
 
 
+def log_of(workspace, config):
+    """What the run prints; the log of its build is in the report of a failure."""
+    from azureml.core import Experiment
+
+    run = Experiment(workspace, "matrix").submit(config)
+    run.wait_for_completion(show_output=True)
+    return run._read_text("azureml-logs/70_driver_log.txt")
+
+
+@pytest.fixture
+def script(tmp_path):
+    pathlib.Path(tmp_path, "train.py").write_text(SCRIPT)
+    return str(tmp_path)
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_it_is_built_and_its_main_package_imported(workspace, tmp_path, name):
-    from azureml.core import Environment, Experiment, ScriptRunConfig
+def test_it_is_built_and_its_main_package_imported(workspace, script, name):
+    from azureml.core import Environment, ScriptRunConfig
 
     environment = Environment.get(workspace, name)
-    build = environment.build(workspace).wait_for_completion(show_output=True)  # the log is in the report of a failure
+    build = environment.build(workspace).wait_for_completion(show_output=True)
     for item in build.substitutions:
         print(f"{name}: {item['asked']} -> {item['given']} ({item['why']})")
-    pathlib.Path(tmp_path, "train.py").write_text(SCRIPT)
-    config = ScriptRunConfig(str(tmp_path), "train.py", modules_of(CATALOGUE[name]), environment=environment)
-    run = Experiment(workspace, "curated-matrix").submit(config)
-    run.wait_for_completion(show_output=True)
-    assert CATALOGUE[name]["main"] in run._read_text("azureml-logs/70_driver_log.txt")
+    config = ScriptRunConfig(script, "train.py", modules_of(CATALOGUE[name]), environment=environment)
+    assert CATALOGUE[name]["main"] in log_of(workspace, config)
+
+
+@pytest.mark.parametrize("version", ["1.10", "1.12", "1.13", "2.0", "2.1", "2.2"])
+def test_the_estimator_has_every_tensorflow_of_its_time(workspace, script, version):
+    from azureml.train.dnn import TensorFlow
+
+    estimator = TensorFlow(source_directory=script, entry_script="train.py", script_params={"tensorflow": ""},
+                           framework_version=version, use_gpu=True)  # fmt: skip
+    assert "tensorflow" in log_of(workspace, estimator)
