@@ -141,7 +141,8 @@ class Locker {
       LATHE_TRY_VOID(keep_source_files(one, package));
       content_.packages.push_back(std::move(one));
     }
-    log_(fmt::format("locked {} packages", packages.size()));
+    log_(fmt::format("locked {} packages:", packages.size()));
+    for (const auto& package : packages) log_(fmt::format("  {} {}", package.name, package.version));
     return {};
   }
 
