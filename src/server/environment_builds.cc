@@ -6,6 +6,7 @@
 #include "db/environment_locks.h"
 #include "db/events.h"
 #include "db/run_environments.h"
+#include "db/runs.h"
 #include "server/environment_build_work.h"
 #include "server/registry_tools.h"
 
@@ -171,8 +172,13 @@ Task<EnvironmentBuilds::Build> EnvironmentBuilds::start_for(Wish wish, const mod
   const auto id = run.id.value;
   const auto sequence = run.sequence;
   auto work = co_await join_or_begin(std::move(wish), {std::string(kRunPrefix) + id, 0, "preparation"}, &run);
-  co_await core_.database.write(
-      [&](db::Connection& connection) { db::run_environments::set_build(connection, sequence, work->build.id); });
+  // An event of the run: who follows it can show the log of the build while it grows.
+  co_await core_.database.write([&](db::Connection& connection) {
+    db::run_environments::set_build(connection, sequence, work->build.id);
+    if (auto now = db::runs::find(connection, run.id))
+      db::events::append_change(connection, *now, "environment", fmt::format("build {}", work->build.id),
+                                core_.clock.utc());
+  });
   core_.events.notify();
   co_return work->build;
 }

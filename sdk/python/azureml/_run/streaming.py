@@ -39,7 +39,7 @@ def follow(run: Any, out: Any) -> None:
     run._view = run._fetch()
     told = None  # type: Optional[str]
     for event in events_of_run(workspace._api, workspace.name, run.id):
-        if event.get("kind") != "state":
+        if event.get("kind") not in ("state", "environment"):
             continue
         run._view = run._fetch()
         status = run._view["status"]
