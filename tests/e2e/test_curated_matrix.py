@@ -10,7 +10,7 @@ from harness import paths
 from harness.server import Server
 
 CATALOGUE = {file.stem: yaml.safe_load(file.read_text()) for file in sorted((paths.REPOSITORY / "curated").glob("*.yml"))}
-pytestmark = pytest.mark.skipif(not os.environ.get("LATHE_ALL"), reason="builds every curated environment: ./test.sh --all")
+pytestmark = pytest.mark.skipif(os.environ.get("LATHE_ENVIRONMENTS") != "all", reason="LATHE_ENVIRONMENTS=all: ./test.sh --all")
 SCRIPT = """\
 import importlib
 import sys
