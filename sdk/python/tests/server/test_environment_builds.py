@@ -1,13 +1,15 @@
 """Environments that are really built: on a server without an interpreter of its own, from wheels that the test makes."""
 
 import sys
+import threading
 
 import pytest
 from azureml.core import Environment, ScriptRunConfig
 from azureml.exceptions import ActivityFailedException, UserErrorException
 from harness import paths
 from harness.server import Server
-from harness.wheels import make_wheel
+from harness.wait import wait_for
+from harness.wheels import make_source_package, make_wheel
 
 BUILD_LOG = "azureml-logs/20_image_build_log.txt"
 STREAMING = "Streaming " + BUILD_LOG
@@ -71,6 +73,26 @@ def test_a_run_gets_the_packages_and_shows_their_build_first(ws, exp, source, ca
     second.wait_for_completion(show_output=True)
     printed = capsys.readouterr().out
     assert STREAMING not in printed and "seen 1.0 2.5" in printed, "a cached environment is not built again"
+
+
+def test_the_build_is_shown_while_it_goes_on(exp, source, wheelhouse, tmp_path, capsys):
+    make_source_package(wheelhouse, "slow", "1.0", tmp_path / "gate")
+    run = exp.submit(config(source("import slow; print('seen', slow.__version__)"), packages("slow-to-build", "slow==1.0")))
+    printed = []
+    follower = threading.Thread(target=run.wait_for_completion, kwargs={"show_output": True})
+    follower.start()
+
+    def shown(text):
+        printed.append(capsys.readouterr().out)
+        return text in "".join(printed)
+
+    try:
+        wait_for(lambda: shown("Python {}.{}".format(*sys.version_info[:2])), 60, "a line of the build")
+        assert STREAMING in "".join(printed) and run.get_status() == "Preparing"
+    finally:
+        (tmp_path / "gate").touch()
+        follower.join(60)
+    assert shown("seen 1.0") and run.get_status() == "Completed"
 
 
 def test_what_was_replaced_is_told_with_the_run(ws, exp, source):
