@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional
 
 from lathe.errors import NotFound
 
+from azureml._internal.unused import unused
 from azureml.exceptions import UserErrorException
 
 LONGEST_PREFIX = 230  # names of environments have a limit of about 256
@@ -19,6 +20,8 @@ def environment_of(config: Any, experiment: Any) -> Dict[str, Any]:
     told = {"interpreter": interpreter_of(env, run_config.target)}  # type: Dict[str, Any]
     told["variables"] = {str(key): str(value) for key, value in (env.environment_variables or {}).items()}
     if not is_untouched(env):
+        unused("docker", arguments=env.docker.arguments or run_config.docker.arguments or None,
+               shm_size=env.docker.shm_size or run_config.docker.shm_size)  # fmt: skip
         told.update(definition_told(experiment, env, run_config.docker))
     return {key: value for key, value in told.items() if value is not None}
 
