@@ -6,7 +6,6 @@
 #include "base/strings.h"
 #include "envs/resources.h"
 #include "envs/source_build.h"
-#include "envs/version.h"
 
 namespace lathe::envs {
 namespace {
@@ -63,25 +62,6 @@ std::optional<BuildRule> build_rule(const LockContent& lock, const std::string& 
   for (const auto& entry : node["programs"]) rule.programs[entry.first.Scalar()] = entry.second.Scalar();
   rule.mpi = node["mpi"] && node["mpi"].as<bool>();
   return rule;
-}
-
-std::string known_metadata(const std::vector<std::string>& requirements) {
-  const YAML::Node rules = YAML::Load(std::string(resource("source_builds.yaml")));
-  std::string out;
-  for (const auto& requirement : requirements) {
-    auto pin = exact_pin(requirement);
-    const YAML::Node rule = rules[distribution_name(requirement)];
-    if (!pin || !rule) continue;
-    for (const auto& known : rule["metadata"]) {
-      if (!version_in_range(*pin, known["versions"].Scalar())) continue;
-      std::string needs;
-      for (const auto& one : known["requires"])
-        needs += fmt::format("{}\"{}\"", needs.empty() ? "" : ", ", one.Scalar());
-      out += fmt::format("[[dependency-metadata]]\nname = \"{}\"\nversion = \"{}\"\nrequires-dist = [{}]\n",
-                         distribution_name(requirement), *pin, needs);
-    }
-  }
-  return out;
 }
 
 base::Result<void> check_programs(const std::string& package, const BuildRule& rule, const fs::path& python) {

@@ -26,11 +26,7 @@ class Builder {
     LATHE_TRY(auto wheels, built_wheels(uv, python));
     LATHE_TRY(auto plan, plan_install(settings_, lock_, wheels));
     LATHE_TRY_VOID(install(settings_, uv, lock_, plan, prefix_, log_, stop_));
-    LATHE_TRY(auto inventory, take_inventory(prefix_));
-    auto damaged = damaged_packages(prefix_, inventory);
-    if (damaged.empty()) return inventory;
-    LATHE_TRY_VOID(forget_packages(settings_, damaged, log_, stop_));
-    return base::fail(Code::corrupt, "the package cache held damaged files of {}", damaged.front());
+    return take_inventory(prefix_);
   }
 
  private:
@@ -73,13 +69,18 @@ Result<Inventory> build_environment(const Settings& settings, const LockContent&
                                     const fs::path& final_prefix, const LogSink& log, std::stop_token stop) {
   Settings where = settings;
   where.image = lock.python.empty() ? "" : lock.image.id;
-  auto built = Builder(where, lock, prefix, final_prefix, log, stop).run();
-  if (built || built.error().code() != Code::corrupt) return built;
-  // What was damaged in uv's cache is gone from there now: once more, with new files.
-  log(built.error().message() + "; fetching again");
+  LATHE_TRY(auto first, Builder(where, lock, prefix, final_prefix, log, stop).run());
+  auto damaged = damaged_packages(prefix, first);
+  if (damaged.empty()) return first;
+  log(fmt::format("the package cache held damaged files of {}; fetching again", damaged.front()));
+  LATHE_TRY_VOID(forget_packages(where, damaged, log, stop));
   std::error_code ignored;
   fs::remove_all(prefix, ignored);
-  return Builder(where, lock, prefix, final_prefix, log, stop).run();
+  LATHE_TRY(auto second, Builder(where, lock, prefix, final_prefix, log, stop).run());
+  // A package that is so from its index on is taken as it is: its hash is the locked one.
+  for (const auto& name : damaged_packages(prefix, second))
+    log(fmt::format("{} does not agree with its own record", name));
+  return second;
 }
 
 Result<void> forget_packages(const Settings& settings, const std::vector<std::string>& names, const LogSink& log,

@@ -19,6 +19,7 @@ class Environment : public testing::Test {
     file(kSite + "a,b/x.txt", "123");
     file(kSite + "six-1.12.0.dist-info/RECORD",
          "six.py,sha256=xx,5\r\n\"a,b/x.txt\",sha256=yy,3\n../../../bin/tool,,99\nsix-1.12.0.dist-info/RECORD,,18\n");
+    file(kSite + "six/_vendor/wheel-1.dist-info/RECORD", "gone.py,sha256=xx,5\n");
     file(kSite + "__pycache__/six.pyc", "code");
     file("lathe-environment.json", "{}");
     fs::create_symlink("tool", temp_.path() / "bin/python");
@@ -34,7 +35,7 @@ class Environment : public testing::Test {
 TEST_F(Environment, IsListedWithoutByteCodeAndMarker) {
   auto all = take_inventory(temp_.path());
   ASSERT_TRUE(all) << all.error().text();
-  EXPECT_EQ(5U, all->files.size());
+  EXPECT_EQ(6U, all->files.size());
   EXPECT_EQ(5U, all->files.at(kSite + "six.py"));
   EXPECT_EQ(all->files, parse_inventory(write_inventory(*all))->files);
 }

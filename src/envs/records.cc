@@ -43,10 +43,11 @@ std::string distribution_of(const fs::path& record) {
 template <class Take>
 void each_record(const fs::path& prefix, const Inventory& inventory, Take take) {
   for (const auto& [path, size] : inventory.files) {
-    if (!path.ends_with(".dist-info/RECORD")) continue;
+    const fs::path base = fs::path(path).parent_path().parent_path();
+    // Some packages carry others inside of them, with records that no longer hold.
+    if (!path.ends_with(".dist-info/RECORD") || base.filename() != "site-packages") continue;
     auto text = sys::read_small_file(prefix / path);
     if (!text) continue;
-    const fs::path base = fs::path(path).parent_path().parent_path();
     const std::string name = distribution_of(path);
     for (auto line : base::split(*text, '\n'))
       if (auto record = read_line(line, base)) take(name, *record);

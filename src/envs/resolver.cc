@@ -2,7 +2,7 @@
 
 #include "base/strings.h"
 #include "envs/era.h"
-#include "envs/source_build.h"
+#include "envs/known_metadata.h"
 #include "envs/work_folder.h"
 #include "sys/small_file.h"
 
@@ -64,20 +64,18 @@ base::Result<std::vector<PylockPackage>> Resolver::ask(const Question& question,
   LATHE_TRY_VOID(write_text(work.path() / "requirements.in", lines(question.requirements)));
   LATHE_TRY_VOID(write_text(work.path() / "constraints.in", lines(question.constraints)));
   auto arguments = compile_arguments(settings_, options_, question, python_, work.path());
-  if (std::string known = known_metadata(question.requirements); !known.empty()) {
-    LATHE_TRY_VOID(write_text(work.path() / "uv.toml", known));
-    arguments.insert(arguments.end(), {"--config-file", (work.path() / "uv.toml").string()});
-  }
+  LATHE_TRY_VOID(write_text(work.path() / "uv.toml", known_metadata()));
+  const Uv uv = uv_.in(work.path());
   const LogSink log = aloud ? log_ : LogSink();
   Uv::Answer answer;
   if (!unreachable_) {
-    LATHE_TRY(answer, uv_.run(arguments, log, stop_));
+    LATHE_TRY(answer, uv.run(arguments, log, stop_));
     unreachable_ = !answer.ok() && !settings_.offline && is_network_complaint(answer.complaint);
     if (unreachable_) log_("the package index cannot be reached; trying with what the cache holds");
   }
   if (unreachable_) {
     arguments.emplace_back("--offline");
-    LATHE_TRY(answer, uv_.run(arguments, log, stop_));
+    LATHE_TRY(answer, uv.run(arguments, log, stop_));
   }
   if (!answer.ok()) return base::fail(complaint(question, answer, unreachable_));
   LATHE_TRY(auto text, sys::read_small_file(work.path() / "pylock.toml"));

@@ -27,9 +27,6 @@ struct BuildRule {
 // packages, which uv builds by itself.
 std::optional<BuildRule> build_rule(const LockContent& lock, const std::string& package);
 
-// What uv cannot find out about pinned source packages, as the text of a uv.toml; empty when there is none among them.
-std::string known_metadata(const std::vector<std::string>& requirements);
-
 // Packages that are missing on this machine as an error that names the command to install them.
 base::Result<void> check_programs(const std::string& package, const BuildRule& rule,
                                   const std::filesystem::path& python);

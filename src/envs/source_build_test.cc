@@ -52,12 +52,6 @@ TEST(BuildKey, IsOfEverythingTheWheelDependsOn) {
   EXPECT_NE(first, key(other, "4.1.4"));
 }
 
-TEST(KnownMetadata, IsForPinsOfPackagesThatCannotTellThemselves) {
-  EXPECT_EQ("", known_metadata({"numpy==1.18.5", "deepspeed", "deepspeed==9.0"}));
-  std::string text = known_metadata({"torch==1.6.0", "deepspeed==0.3.3"});
-  EXPECT_NE(std::string::npos, text.find("name = \"deepspeed\"\nversion = \"0.3.3\"\nrequires-dist = [\"torch>=1.2\""));
-}
-
 TEST(BuildPrograms, ThatAreMissingAreNamedWithTheirPackages) {
   BuildRule rule;
   rule.programs = {{"no-such-mpicxx", "libopenmpi-dev"}, {"no-such-mpirun", "openmpi-bin"}, {"sh", "dash"}};

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "envs/conda_names.h"
+#include "envs/known_metadata.h"
 #include "envs/substitutions.h"
 #include "envs/version.h"
 
@@ -80,6 +81,12 @@ TEST(Substitutions, ThatAreWrongAreRefused) {
   for (const char* text : {"pythons: {}", "packages: [{asked: a}]", "packages: [{asked: a, given: [b], when: never}]",
                            "packages: [{asked: a, givn: [b]}]", "images: [{asked: x}]", ": :", "python: {a: [[1]]}"})
     EXPECT_FALSE(Substitutions::parse(text)) << text;
+}
+
+TEST(KnownMetadata, IsForPackagesThatCannotTellThemselves) {
+  EXPECT_NE(
+      std::string::npos,
+      known_metadata().find("name = \"pandas\"\nversion = \"0.24.2\"\nrequires-dist = [\"python-dateutil>=2.5.0\", "));
 }
 
 TEST(Pattern, KnowsStars) {

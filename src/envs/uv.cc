@@ -99,6 +99,12 @@ Uv Uv::with(const PipOptions& options) const {
   return out;
 }
 
+Uv Uv::in(fs::path folder) const {
+  Uv out = *this;
+  out.folder_ = std::move(folder);
+  return out;
+}
+
 base::Result<Uv::Answer> Uv::run(std::vector<std::string> arguments, const LogSink& log, std::stop_token stop,
                                  const std::vector<std::string>& variables) const {
   sys::CommandRequest request{{program_.string()}, tool_environment(settings_), {}};
@@ -111,7 +117,7 @@ base::Result<Uv::Answer> Uv::run(std::vector<std::string> arguments, const LogSi
   // A folder without project files, so that none of them changes what uv does.
   std::error_code ignored;
   fs::create_directories(settings_.cache / "tmp", ignored);
-  request.directory = (settings_.cache / "tmp").string();
+  request.directory = (folder_.empty() ? settings_.cache / "tmp" : folder_).string();
   std::vector<std::string> tail;
   auto take = [&](std::string_view raw) {
     std::string line = without_secrets(raw, secrets);

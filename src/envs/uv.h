@@ -32,6 +32,8 @@ class Uv {
 
   // Indexes that a definition names, on top of the site's.
   Uv with(const PipOptions& options) const;
+  // Runs there instead of in an empty folder; a uv.toml in it counts.
+  Uv in(std::filesystem::path folder) const;
 
   const std::filesystem::path& program() const { return program_; }
 
@@ -39,7 +41,7 @@ class Uv {
   Uv(Settings settings, std::filesystem::path program) : settings_(std::move(settings)), program_(std::move(program)) {}
   Settings settings_;
   PipOptions options_;
-  std::filesystem::path program_;
+  std::filesystem::path program_, folder_;
 };
 
 // uv's arguments that follow from the definition and the site: wheelhouse, links, binaries, strategy.

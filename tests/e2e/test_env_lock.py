@@ -113,6 +113,16 @@ def test_what_needs_a_gpu_is_left_out_or_replaced_where_there_is_none(probe, ind
     assert set(packages(probe.lock("tensorflow-gpu==2.2.0", "cupy-cuda90"))) == {"tensorflow-gpu", "cupy-cuda90"}
 
 
+def test_pandas_of_before_versions_had_a_grammar_can_be_locked(probe, index):
+    index.add("pandas", "0.24.2", date="2019-03-12", requires=["pytz (>=2011k)", "numpy (>=1.12.0)", "python-dateutil (>=2.5.0)"])
+    index.add("pandas", "0.11.0", date="2013-04-23")
+    for name in ("pytz", "numpy", "python-dateutil"):
+        index.add(name, "2018.9", date="2019-01-01")
+    lock = probe.lock("pandas")
+    assert packages(lock)["pandas"] == "0.24.2"
+    assert python(probe.realise(lock), "import pandas; print(pandas.version)") == "0.24.2"
+
+
 def test_vendor_images_are_left_out_and_others_need_an_engine(probe, index):
     index.add("thing", "1.0")
     probe.settings["engine"] = "none"
