@@ -15,18 +15,22 @@ base::Result<Chunk> ChunkCache::get(const cas::BlobInfo& blob, std::uint64_t chu
     fetched_.wait(lock);  // its fetcher either fills the entry or takes it away
   }
   lock.unlock();
-  auto bytes = fetch(blob, chunk);
+  auto fetched = fetch(blob, chunk);
   lock.lock();
-  if (bytes) {
+  if (fetched) {
     used_.push_front(key);
-    entries_[key] = {*bytes, used_.begin()};
-    held_ += (*bytes)->size();
+    entries_[key] = {fetched->bytes, used_.begin()};
+    held_ += fetched->bytes->size();
     shrink();
   } else {
     entries_.erase(key);  // the next one tries again
   }
   fetched_.notify_all();
-  return bytes;
+  lock.unlock();
+  if (!fetched) return base::fail(std::move(fetched).error());
+  // Behind the back of whoever waited: a chunk that was read ahead costs its readers no writing.
+  if (fetched->shelve) shelf_->put(*fetched->shelve, *fetched->bytes);
+  return std::move(fetched->bytes);
 }
 
 bool ChunkCache::has(const cas::BlobInfo& blob, std::uint64_t chunk) {
@@ -66,23 +70,25 @@ base::Result<base::Digest> ChunkCache::digest_of(const cas::BlobInfo& blob, std:
   return index->chunks.at(chunk);
 }
 
-base::Result<Chunk> ChunkCache::fetch_unhashed(const base::Digest& name, std::uint64_t offset, std::uint64_t size) {
+base::Result<ChunkCache::Fetched> ChunkCache::fetch_unhashed(const base::Digest& name, std::uint64_t offset,
+                                                             std::uint64_t size) {
   LATHE_TRY(std::string bytes, source_.read(name, offset, size));
   if (bytes.size() != size) return base::fail(base::Code::corrupt, "the file has changed since it was listed");
-  return std::make_shared<const std::string>(std::move(bytes));
+  return Fetched{std::make_shared<const std::string>(std::move(bytes))};
 }
 
-base::Result<Chunk> ChunkCache::fetch(const cas::BlobInfo& blob, std::uint64_t chunk) {
+base::Result<ChunkCache::Fetched> ChunkCache::fetch(const cas::BlobInfo& blob, std::uint64_t chunk) {
   const std::uint64_t offset = chunk * kChunkBytes, size = std::min(kChunkBytes, blob.size - offset);
   if (!source_.is_hashed(blob.digest)) return fetch_unhashed(blob.digest, offset, size);
   LATHE_TRY(base::Digest expected, digest_of(blob, chunk));
   if (shelf_)
-    if (auto shelved = shelf_->find(expected, size)) return std::make_shared<const std::string>(std::move(*shelved));
+    if (auto shelved = shelf_->find(expected, size))
+      return Fetched{std::make_shared<const std::string>(std::move(*shelved))};
   LATHE_TRY(std::string bytes, source_.read(blob.digest, offset, size));
   if (bytes.size() != size || base::sha256(bytes) != expected)
     return base::fail(base::Code::corrupt, "chunk {} of {} is not what its digest says", chunk, blob.digest.hex());
-  if (shelf_) shelf_->put(expected, bytes);
-  return std::make_shared<const std::string>(std::move(bytes));
+  return Fetched{std::make_shared<const std::string>(std::move(bytes)),
+                 shelf_ ? std::optional(expected) : std::nullopt};
 }
 
 }  // namespace lathe::mount

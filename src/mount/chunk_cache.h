@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "cas/blob_store.h"
@@ -48,8 +49,12 @@ class ChunkCache {
     std::list<Key>::iterator used;
   };
 
-  base::Result<Chunk> fetch(const cas::BlobInfo& blob, std::uint64_t chunk);
-  base::Result<Chunk> fetch_unhashed(const base::Digest& name, std::uint64_t offset, std::uint64_t size);
+  struct Fetched {
+    Chunk bytes;
+    std::optional<base::Digest> shelve = {};  // under this name, when somebody has time
+  };
+  base::Result<Fetched> fetch(const cas::BlobInfo& blob, std::uint64_t chunk);
+  base::Result<Fetched> fetch_unhashed(const base::Digest& name, std::uint64_t offset, std::uint64_t size);
   base::Result<base::Digest> digest_of(const cas::BlobInfo& blob, std::uint64_t chunk);
   void shrink();
 

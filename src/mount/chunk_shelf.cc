@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kDigits = "0123456789abcdef";
 // A use within this time of the last one is not noted: order matters only by the hour.
 constexpr time_t kUseStep = 3600;
-// The file system keeps this part for others.
-constexpr std::uint64_t kFreePart = 20;
+// The file system keeps a twentieth of itself for others, of a large one this much.
+constexpr std::uint64_t kFreePart = 20, kMostFree = std::uint64_t{4} << 30;
 
 std::uint64_t on_disk(std::uint64_t size) { return (size + 4095) / 4096 * 4096; }
 
@@ -166,7 +166,9 @@ std::uint64_t ChunkShelf::remove_oldest(std::size_t row, std::uint64_t most) con
 
 bool ChunkShelf::disk_is_nearly_full() const {
   struct statvfs status{};
-  return ::statvfs(folder_.c_str(), &status) != 0 || status.f_bavail < status.f_blocks / kFreePart;
+  if (::statvfs(folder_.c_str(), &status) != 0) return true;
+  const std::uint64_t block = status.f_frsize;
+  return status.f_bavail * block < std::min(status.f_blocks * block / kFreePart, kMostFree);
 }
 
 std::uint64_t ChunkShelf::bytes() const {

@@ -96,29 +96,26 @@ TEST(ChunkShelf, StaysBelowItsLimitAndLosesWhatWasUsedLongestAgo) {
 
 TEST(ChunkShelf, AKilledWriterLeavesNothingHalf) {
   TempFolder folder;
-  open_shelf(folder / "c");
   for (int round = 0; round < 20; ++round) {
-    const int before = count_files(folder / "c");
+    const fs::path shelf = folder / std::to_string(round);  // a new one, which cannot be full
+    open_shelf(shelf);
     pid_t writer = ::fork();
     if (writer == 0) {
-      auto shelf = open_shelf(folder / "c");
+      auto own = open_shelf(shelf);
       for (int i = 0;; ++i) {
-        const std::string bytes = numbered(round * 100'000 + i, 200'000);
-        shelf->put(base::sha256(bytes), bytes);
+        const std::string bytes = numbered(i, 200'000);
+        own->put(base::sha256(bytes), bytes);
       }
     }
-    while (count_files(folder / "c") <= before + round % 3) std::this_thread::yield();
+    while (count_files(shelf) <= round % 3) std::this_thread::yield();
     ::kill(writer, SIGKILL);
     ::waitpid(writer, nullptr, 0);
   }
-  int files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder / "c")) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
     if (!entry.is_regular_file()) continue;
-    ++files;
     EXPECT_EQ(entry.file_size(), 200'000u) << entry.path();
     EXPECT_EQ(entry.path().filename().string().size(), 64u) << entry.path();
   }
-  EXPECT_GT(files, 0);
 }
 
 TEST(ChunkShelf, RefusesAFolderThatIsNotPrivate) {
