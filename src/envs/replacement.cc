@@ -62,8 +62,11 @@ class Replacer {
   // Rules about other packages (`with`) come last, when those have got their versions.
   Result<void> apply_rule(std::string& requirement, bool with_others) {
     if (is_direct_reference(requirement)) return {};
-    Substitutions::Question question{
-        distribution_name(requirement), exact_pin(requirement).value_or(""), settings_.has_gpu, {}};
+    Substitutions::Question question{distribution_name(requirement),
+                                     exact_pin(requirement).value_or(""),
+                                     settings_.has_gpu,
+                                     {},
+                                     python_.interpreter.minor};
     if (with_others)
       for (const auto& other : out_.requirements)
         if (auto pin = exact_pin(other)) question.others[distribution_name(other)] = *pin;

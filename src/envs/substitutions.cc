@@ -37,7 +37,7 @@ void check_keys(const YAML::Node& map, std::initializer_list<std::string_view> k
 }
 
 PackageRule read_package(const YAML::Node& node) {
-  check_keys(node, {"asked", "versions", "when", "with", "given", "refuse", "why"}, "packages");
+  check_keys(node, {"asked", "versions", "python", "when", "with", "given", "refuse", "why"}, "packages");
   static const std::map<std::string, PackageRule::When> kWhen{{"", PackageRule::When::always},
                                                               {"always", PackageRule::When::always},
                                                               {"no-gpu", PackageRule::When::no_gpu},
@@ -46,6 +46,7 @@ PackageRule read_package(const YAML::Node& node) {
   if (when == kWhen.end()) refuse("`when` of a package must be always, no-gpu or with");
   PackageRule rule{base::to_lower(text(node, "asked")),
                    text(node, "versions"),
+                   text(node, "python"),
                    when->second,
                    texts(node, "with"),
                    texts(node, "given"),
@@ -67,6 +68,7 @@ bool applies(const PackageRule& rule, const Substitutions::Question& question) {
   if (!matches_pattern(rule.asked, question.name)) return false;
   if (!rule.versions.empty() && (question.version.empty() || !version_in_range(question.version, rule.versions)))
     return false;
+  if (!rule.python.empty() && !version_in_range(question.python, rule.python)) return false;
   if (rule.when == PackageRule::When::no_gpu) return !question.has_gpu;
   if (rule.when == PackageRule::When::always) return true;
   return std::ranges::any_of(rule.with, [&](const std::string& other) {

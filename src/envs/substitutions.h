@@ -15,8 +15,8 @@ namespace lathe::envs {
 
 struct PackageRule {
   enum class When { always, no_gpu, with };
-  std::string asked;  // pattern with *
-  std::string versions;
+  std::string asked;             // pattern with *
+  std::string versions, python;  // ranges
   When when = When::always;
   std::vector<std::string> with;   // "tensorflow>=2.6": name and range
   std::vector<std::string> given;  // names, or "name==version"; {"none"}: it is left out
@@ -44,6 +44,7 @@ class Substitutions {
     std::string name, version;
     bool has_gpu = false;
     std::map<std::string, std::string> others;
+    std::string python = {};  // "3.6"
   };
   const PackageRule* for_package(const Question& question) const;
 

@@ -45,6 +45,17 @@ TEST(Substitutions, BuiltInLeaveOutWhatNeedsAGpu) {
   EXPECT_FALSE(table->for_package({"cupy-cuda90", "5.1.0", true, {}}));
 }
 
+TEST(Substitutions, MayDependOnThePython) {
+  auto table = Substitutions::parse("");
+  auto given = [&](const char* version, const char* python) -> std::string {
+    const auto* rule = table->for_package({"mpi4py", version, false, {}, python});
+    return rule ? rule->given.at(0) : "";
+  };
+  EXPECT_EQ("mpi4py==3.0.3", given("3.0.0", "3.6"));
+  EXPECT_EQ("mpi4py==3.1.4", given("3.0.0", "3.11"));
+  EXPECT_EQ("", given("3.0.3", "3.6"));
+}
+
 TEST(Substitutions, BuiltInKnowWhichHorovodBuildsWithWhichTensorflow) {
   auto table = Substitutions::parse("");
   EXPECT_FALSE(table->for_package({"horovod", "0.19.5", false, {{"tensorflow-cpu", "2.2.0"}}}));
