@@ -9,7 +9,6 @@ namespace lathe::envs {
 namespace {
 
 namespace fs = std::filesystem;
-using base::Code;
 using base::Result;
 
 class Builder {

@@ -29,10 +29,12 @@ Result<void> add_line(const Settings& settings, const LockedPackage& package, In
     plan.builds = true;
   } else if (package.source == PackageSource::url) {
     plan.hashed.push_back(with_hash(fmt::format("{} @ {}", package.name, package.url), package.files[0].sha256));
+    plan.builds = plan.builds || !package.files[0].name.ends_with(".whl");
   } else if (package.source == PackageSource::file) {
     LATHE_TRY(auto path, get_file(settings, package.files[0]));
     LATHE_TRY(auto line, local_line(package.name, path, package.files[0].sha256));
     plan.hashed.push_back(std::move(line));
+    plan.builds = plan.builds || !package.files[0].name.ends_with(".whl");
   } else {
     std::string line = fmt::format("{}=={}", package.name, package.version);
     for (const auto& file : package.files) line = with_hash(std::move(line), file.sha256);

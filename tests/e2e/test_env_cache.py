@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness.environments import Index, Probe, ProbeError, conda_channel, packages, python, wheel
+from harness.environments import CACHE, Index, Probe, ProbeError, conda_channel, packages, python, wheel
 from harness.wait import wait_for
 
 KILLS = int(os.environ.get("LATHE_ENV_KILLS", "12"))
@@ -235,10 +235,8 @@ def test_packages_are_linked_not_copied(probe):
 
 def test_real_conda_packages_come_from_a_channel_of_the_site(tmp_path):
     """rattler itself comes from the real index, once; the channel is made here."""
-    from harness.environments import TOOLS
-
     conda_channel(tmp_path / "channel")
-    probe = Probe(tmp_path, cache=TOOLS / "environments", channels=[str(tmp_path / "channel")])
+    probe = Probe(tmp_path, cache=CACHE, channels=[str(tmp_path / "channel")])
     lock = probe.lock(conda=["thing-tool=1.0"])
     text = json.loads(pathlib.Path(lock).read_text())
     assert [one["name"] for one in text["conda"]] == ["lib-thing", "thing-tool"]

@@ -146,7 +146,8 @@ def test_a_private_index_gets_its_password_and_nobody_else(probe, index, tmp_pat
     prefix = probe.realise(lock)
     assert python(prefix, "import private_thing; print(private_thing.version)") == "1.0"
     probe.settings["password"] = "wrong-password-1"
-    other = Probe(tmp_path / "x", **{**probe.settings, "cache": tmp_path / "other"}) if (tmp_path / "x").mkdir() is None else None
+    (tmp_path / "other").mkdir()
+    other = Probe(tmp_path / "other", **{**probe.settings, "cache": tmp_path / "other/cache"})
     with pytest.raises(ProbeError) as failure:
         other.realise(lock)
     assert "wrong-password-1" not in failure.value.log
@@ -192,6 +193,13 @@ def test_files_of_the_source_folder_are_read_and_kept(probe, index, tmp_path):
     assert python(probe.realise(lock), "import own_thing; print(own_thing.version)") == "4.0"
     with pytest.raises(ProbeError, match="source folder"):
         probe.lock("-r requirements.txt")
+
+
+def test_a_source_package_of_the_source_folder_is_built(probe, tmp_path):
+    sdist(tmp_path / "source", "own-source", "3.0")
+    probe.settings["source_folder"] = str(tmp_path / "source")
+    lock = probe.lock("./own_source-3.0.tar.gz")
+    assert python(probe.realise(lock), "import own_source; print(own_source.version)") == "3.0"
 
 
 def test_a_commit_of_git_is_locked_and_built(probe, tmp_path):

@@ -11,9 +11,12 @@ import subprocess
 
 import pytest
 
-from harness.environments import TOOLS, Probe, packages, python
+from harness.environments import CACHE, Probe, packages, python
 
-pytestmark = pytest.mark.skipif(os.environ.get("LATHE_ENVIRONMENTS") != "all", reason="LATHE_ENVIRONMENTS=all")
+pytestmark = [
+    pytest.mark.skipif(os.environ.get("LATHE_ENVIRONMENTS") != "all", reason="LATHE_ENVIRONMENTS=all"),
+    pytest.mark.skipif(not shutil.which("mpicxx"), reason="needs libopenmpi-dev, openmpi-bin and g++"),
+]
 
 VENDOR = {"enabled": True, "baseImage": "mcr.microsoft.com/azureml/openmpi3.1.2-cuda10.1-cudnn7-ubuntu18.04"}
 ALL_REDUCE = {
@@ -30,7 +33,7 @@ def has_python36():
 
 @pytest.fixture
 def probe(tmp_path):
-    return Probe(tmp_path, cache=TOOLS / "environments")
+    return Probe(tmp_path, cache=CACHE)
 
 
 def all_reduce(prefix, version):

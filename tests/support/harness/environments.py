@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import io
 import json
+import os
 import pathlib
 import subprocess
 import tarfile
@@ -16,6 +17,7 @@ from harness import paths
 
 TOOLS = paths.REPOSITORY / ".lathe-tools"
 UV = TOOLS / "uv/bin/uv"
+CACHE = pathlib.Path(os.environ.get("LATHE_ENV_CACHE", TOOLS / "environments"))  # for what comes from the real index
 PROBE = paths.BINARY.parents[2] / "tests/envs/env_probe"
 SDK_VERSION = (paths.REPOSITORY / "VERSION").read_text().strip()
 SDK = paths.BINARY.parents[1] / f"server/wheels/lathe_sdk-{SDK_VERSION}-py3-none-any.whl"
