@@ -39,8 +39,10 @@ Result<void> prepare_build(const Settings& settings, const Uv& uv, const LockCon
   }
   // Beside the lock's own versions, which stay.
   std::vector<std::string> arguments{"pip", "install", "--python", (venv / "bin" / "python").string()};
+  const std::size_t before = arguments.size();
   for (const auto& one : rule.requires_)
     if (!others.contains(distribution_name(one))) arguments.push_back(one);
+  if (arguments.size() == before) return {};  // the lock has them all
   for (auto& one : era_arguments(lock.era.as_of)) arguments.push_back(std::move(one));
   const PipOptions options = options_of(lock);
   for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
@@ -82,12 +84,18 @@ Result<fs::path> build(const Settings& settings, const Uv& uv, const LockContent
   const PipOptions options = options_of(lock);
   for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
   // What the compiler says comes as uv's own remarks do.
-  auto plain = [&](std::string_view line) { log(line.starts_with("DEBUG ") ? line.substr(6) : line); };
+  std::string first_error;
+  auto plain = [&](std::string_view line) {
+    if (line.starts_with("DEBUG ")) line.remove_prefix(6);
+    if (first_error.empty() && line.find(" error: ") != std::string_view::npos) first_error = line;
+    log(line);
+  };
   LATHE_TRY(auto answer, uv.with(options).run(arguments, plain, stop, build_variables(rule, venv)));
+  const std::string why = first_error.empty() ? reason_of(answer.complaint) : base::printable(first_error, 1000);
   if (!answer.ok())
-    return base::fail(Error(Code::upstream, fmt::format("{} {} could not be built: {}", package.name, package.version,
-                                                        reason_of(answer.complaint)))
-                          .hint("the build log says more: lathe run logs, azureml-logs/20_image_build_log.txt"));
+    return base::fail(
+        Error(Code::upstream, fmt::format("{} {} could not be built: {}", package.name, package.version, why))
+            .hint("the build log says more: lathe run logs, azureml-logs/20_image_build_log.txt"));
   if (auto wheel = wheel_below(cache)) return *wheel;
   return base::fail(Code::internal, "{} was built, but its wheel is not in the installer's cache", package.name);
 }
