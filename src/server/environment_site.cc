@@ -103,6 +103,15 @@ envs::Settings EnvironmentSite::for_lock(const envs::Lock& lock) const {
   return settings;
 }
 
+envs::Lock EnvironmentSite::with_known_sdk(envs::Lock lock) const {
+  const auto own = base::sha256(sdk_bytes());
+  const auto& named = lock.content.sdk_sha256;
+  if (lock.content.sdk_version.empty() || named == own || core_.store.find(named)) return lock;
+  lock.content.sdk_version = version_of(sdk_file().name);
+  lock.content.sdk_sha256 = own;
+  return envs::write_lock(std::move(lock.content));
+}
+
 wire::RealiseOrder EnvironmentSite::realise_order() const {
   wire::RealiseOrder order;
   order.cache = settings_.cache.string();

@@ -19,6 +19,8 @@ class EnvironmentSite {
   envs::Settings for_locking() const;
   // The same with the SDK that the lock names, which may be that of an older server. Blocking; throws.
   envs::Settings for_lock(const envs::Lock& lock) const;
+  // The lock itself, or, where it names an SDK that this server never had, with this server's own. Blocking.
+  envs::Lock with_known_sdk(envs::Lock lock) const;
   // The bytes of this server's SDK.
   static std::string_view sdk_bytes();
   // For a runner whose node does not have the environment.

@@ -82,7 +82,9 @@ Task<Response> put_environment_lock(Services& services, Request& request) {
   auto text = co_await json_text(request);
   auto found = co_await find_environment(services, request);
   services.core.reserve.require_room();
-  auto lock = base::value_or_throw(envs::parse_lock(text));
+  auto lock = co_await services.core.files.run(services.core.home, [&] {
+    return services.environments.with_known_sdk(base::value_or_throw(envs::parse_lock(text)));
+  });
   json::object answer{{"name", found.definition.name},
                       {"version", found.definition.version},
                       {"definition", found.definition.digest.hex()},

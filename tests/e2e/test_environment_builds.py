@@ -301,11 +301,16 @@ def test_a_lock_goes_to_another_server(make_server, server, client, builds, whee
     there = other.client()
     there.put(there.path("environments", name), {"definition": definition("own")}).expect(201)
     assert other.cli_json("env", "lock", "import", name, file)["lock"] == build["lock"]
+    lock_path, kind = there.path("environments", name, "lock"), {"Content-Type": "application/json"}
+    older = json.loads(exported)
+    text = exported.replace(older["sdk"]["sha256"], "0" * 64).replace(f'"{older["sdk"]["version"]}"', '"0.0.1"')
+    taken = there.request("PUT", lock_path, body=text.encode(), headers=kind).expect(200).json()
+    assert taken["lock"] == build["lock"], "the SDK of this server instead of one that it never had"
     assert Builds(there).make(name)["lock"] == build["lock"]
     fresh = Builds(there).make(name, refresh=True)
     assert fresh["lock"] != build["lock"], "3.0 now"
     assert there.get(there.path("environments", name, "explain")).json()["lock"] == fresh["lock"]
-    refused = there.request("PUT", there.path("environments", name, "lock"), body=exported.replace(",", ", ", 1).encode(), headers={"Content-Type": "application/json"})
+    refused = there.request("PUT", lock_path, body=exported.replace(",", ", ", 1).encode(), headers=kind)
     assert "canonical" in refused.expect(400).json()["message"], "its digest would not be the name of what it says"
 
 
