@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""env-space: the disk that ten environments with one TensorFlow take, against one of them. Byte code is compiled in both."""
+"""env-space: the disk that ten environments with one TensorFlow take, against one of them; with byte code in each."""
 
 import json
+import os
 import subprocess
 
 from support.environments import build, definition, site
@@ -10,12 +11,14 @@ from support.rows import at_most, say
 from support.server import running_server, wait_until
 
 TENSORFLOW = "tensorflow-cpu==2.12.1"
-BESIDE = ["six==1.16.0", "toml==0.10.2", "attrs==23.1.0", "idna==3.4", "iniconfig==2.0.0"]
+# None of them is among what TensorFlow needs: each makes another lock.
+BESIDE = ["docopt==0.6.2", "toml==0.10.2", "attrs==23.1.0", "pathspec==0.11.1", "iniconfig==2.0.0"]
 BESIDE += ["click==8.1.7", "tomli==2.0.1", "pluggy==1.2.0", "colorama==0.4.6", "zipp==3.16.2"]
 
 
 def used(folder):
     """Bytes on the disk; what is linked several times counts once."""
+    os.sync()  # what is not written yet takes no blocks
     done = subprocess.run(["du", "--summarize", "--block-size=1", folder], capture_output=True, text=True, check=True)
     return int(done.stdout.split()[0])
 

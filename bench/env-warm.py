@@ -2,7 +2,7 @@
 """env-warm: from the command to the first line of a Python in an environment that is there already.
 
 ours: `lathe run submit --environment NAME --follow`, the run with its own id, log and state on disk; peers: `uv run` with
-everything in its cache, and the Python of a plain venv; limit: the bare interpreter. The goal is what we add to the limit.
+everything in its cache, and the Python of a plain venv; limit: the bare interpreter. What we add to the limit is compared.
 """
 
 import json
@@ -44,14 +44,13 @@ def main():
         install(folder / "uv", folder / "venv", PACKAGES)
         peers = os.environ | {"UV_CACHE_DIR": str(folder / "uv")}
         withs = [word for package in PACKAGES for word in ("--with", package)]
+        uv_run = [find_uv(), "run", "--quiet", "--no-project", "--python", PYTHON]
+        submit = ["run", "submit", "--follow", "--environment", "warm"]
         commands = {
             "bare": ([PYTHON, "-c", "print(1)"], None),
             "venv": ([f"{folder}/venv/bin/python", "-c", CODE], None),
-            "uv run": ([find_uv(), "run", "--quiet", "--no-project", "--python", PYTHON, *withs, "python", "-c", CODE], peers),
-            "lathe": (
-                server.command("run", "submit", "--follow", "--environment", "warm", "--command", "--", "python", "-c", CODE),
-                None,
-            ),
+            "uv run": ([*uv_run, *withs, "python", "-c", CODE], peers),
+            "lathe": (server.command(*submit, "--command", "--", "python", "-c", CODE), None),
         }
         for _ in range(WARM_UP + ROUNDS):  # in turns, so that all see the same machine
             for name, (command, environment) in commands.items():

@@ -65,13 +65,6 @@ TEST(Substitutions, BuiltInKnowWhichHorovodBuildsWithWhichTensorflow) {
   EXPECT_FALSE(table->for_package({"horovod", "0.28.1", false, {{"tensorflow", "2.16.1"}}})->refuse.empty());
 }
 
-TEST(Substitutions, BuiltInKnowWhichMpi4pyCompiles) {
-  auto table = Substitutions::parse("");
-  EXPECT_EQ("mpi4py==3.0.2", table->for_package({"mpi4py", "3.0.0", false, {}})->given.at(0));
-  EXPECT_FALSE(table->for_package({"mpi4py", "3.0.3", false, {}}));
-  EXPECT_FALSE(table->for_package({"mpi4py", "", false, {}}));
-}
-
 TEST(Substitutions, BuiltInRunVendorImagesWithoutAnImage) {
   auto table = Substitutions::parse("");
   ASSERT_TRUE(table->for_image("mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04"));

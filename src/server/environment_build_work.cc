@@ -178,9 +178,10 @@ Task<void> EnvironmentBuilds::finish(WorkPtr work, std::optional<Error> failure)
   }
   work->build.state = failure ? State::failed : State::ready;
   work->build.ended = core_.clock.utc();
+  const bool to_compile = !failure && !compiled_.contains(work->build.lock.value_or(base::Digest{}));
   auto blob = co_await core_.reserve.insist([&] {
     return core_.store_work.run([&] {
-      if (!failure && work->build.lock) std::ofstream(compile_mark(*work->build.lock)).flush();
+      if (to_compile) std::ofstream(compile_mark(*work->build.lock)).flush();
       return work->log->seal(core_.store);
     });
   });
@@ -190,7 +191,7 @@ Task<void> EnvironmentBuilds::finish(WorkPtr work, std::optional<Error> failure)
   work->changed.notify();
   work->log->grown().notify();
   works_.erase(work->build.id);
-  if (!failure && work->build.lock) compile_later(*work->build.lock);
+  if (to_compile) compile_later(*work->build.lock);
 }
 
 void EnvironmentBuilds::compile_later(base::Digest lock) {

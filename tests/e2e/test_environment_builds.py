@@ -122,8 +122,8 @@ def test_a_run_waits_for_its_environment_and_has_the_log(client, tree):
 def test_one_that_is_here_costs_no_waiting(client, tree, builds):
     what = definition("own==1.0", "extra1")
     build = builds.make(what)
-    answer = client.submit_answer(None, script="main.py", snapshot=tree, environment={"definition": {"name": "x", **what}})
-    run = answer.expect(201).json()
+    environment = {"definition": {"name": "x", **what}}
+    run = client.submit_answer(None, script="main.py", snapshot=tree, environment=environment).expect(201).json()
     assert run["status"] == "Queued", "nothing is to be prepared"
     assert run["environment"]["lock"] == build["lock"] and run["environment"]["build"] is None
     client.wait(run["id"], "Completed")
@@ -214,7 +214,7 @@ def test_the_same_work_is_one_build_and_cancel_gives_it_up_with_its_last_run(sit
     environment = {"definition": definition("own==1.0", "extra2")}
     one, two = (submit(client, tree, environment) for _ in range(2))
     gate.wait()
-    numbers = wait_for(lambda: (n := {client.run(run)["environment"]["build"] for run in (one, two)}) - {None} == n and n)
+    numbers = wait_for(lambda: (found := {client.run(run)["environment"]["build"] for run in (one, two)} - {None}) and found)
     assert len(numbers) == 1, "one build for both"
     (build,) = numbers
     waiting = client.run(one)["waiting"]
@@ -317,9 +317,10 @@ def test_a_lock_goes_to_another_server(make_server, server, client, builds, whee
 def test_a_damaged_one_is_built_again_when_asked(client, builds, tree):
     what = definition("own==1.0", "extra5")
     build = builds.make(what)
-    entry = next(item for item in client.get("/api/v1/environment-cache").expect(200).json()["items"] if item["lock"] == build["lock"])
+    cache = client.get("/api/v1/environment-cache").expect(200).json()
+    (entry,) = (item for item in cache["items"] if item["lock"] == build["lock"])
     assert entry["bytes"] > 0
-    folder = pathlib.Path(client.get("/api/v1/environment-cache").json()["folder"]) / "realised" / build["lock"]
+    folder = pathlib.Path(cache["folder"]) / "realised" / build["lock"]
     (module,) = folder.glob("lib/python*/site-packages/extra5.py")
     module.unlink()
     again = builds.make(what)
@@ -340,7 +341,8 @@ def test_the_runner_builds_one_that_went_away(make_server, tmp_path, wheelhouse)
     run = submit(client, tree, {"definition": what}, compute="one")
     assert client.status(run) == "Queued"
     gc = "/api/v1/environment-cache/gc"  # its files may still be compiled
-    wait_for(lambda: client.post(gc, {"unused_days": 0}).expect(200).json()["removed"] == [build["lock"]], what="its removal")
+    collect = lambda: client.post(gc, {"unused_days": 0}).expect(200).json()  # noqa: E731
+    wait_for(lambda: collect()["removed"] == [build["lock"]], what="its removal")
     gate.touch()
     done = client.wait(run, "Completed")
     assert any("built on node 0" in note for note in done["notes"])
@@ -353,11 +355,13 @@ def test_one_in_use_is_not_collected(client, server, builds, tmp_path):
     build = builds.make(what)
     (tmp_path / "s").mkdir()
     gate = tmp_path / "gate"
-    (tmp_path / "s" / "main.py").write_text(f"import own, os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.02)\nimport extra7\n")
+    waits = f"while not os.path.exists({str(gate)!r}): time.sleep(0.02)"
+    (tmp_path / "s" / "main.py").write_text(f"import own, os, time\n{waits}\nimport extra7\n")
     tree = server.cli_json("store", "put", tmp_path / "s")["snapshot"]
     run = submit(client, tree, {"definition": what})
     client.wait(run, "Running")
-    held = wait_for(lambda: [item for item in client.get("/api/v1/environment-cache").json()["items"] if item["in_use"]])
+    items = lambda: client.get("/api/v1/environment-cache").json()["items"]  # noqa: E731
+    held = wait_for(lambda: [item for item in items() if item["in_use"]])
     assert build["lock"] in [item["lock"] for item in held]
     collected = server.cli_json("env", "gc", "--unused-days", "0")
     assert build["lock"] not in collected["removed"]
@@ -372,7 +376,8 @@ def test_files_of_the_source_folder_are_installed(client, server, tmp_path):
     (source / "requirements.txt").write_text("own==1.0\n")
     (source / "main.py").write_text("import brought, own; print(brought.version, own.version)")
     tree = server.cli_json("store", "put", source)["snapshot"]
-    run = submit(client, tree, {"definition": definition("-r requirements.txt", "./wheels/brought-5.0-py3-none-any.whl")})
+    what = definition("-r requirements.txt", "./wheels/brought-5.0-py3-none-any.whl")
+    run = submit(client, tree, {"definition": what})
     client.wait(run, "Completed")
     assert client.log(run).decode().split() == ["5.0", "1.0"]
 

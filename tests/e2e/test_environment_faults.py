@@ -93,7 +93,8 @@ def test_a_kill_of_the_server_while_it_downloads(make_server, tmp_path, index, m
 
 def test_a_kill_of_the_server_while_a_source_package_is_built(make_server, tmp_path, monkeypatch):
     reached, opened = tmp_path / "reached", tmp_path / "opened"
-    waits = f"import os, time\nopen({str(reached)!r}, 'w')\nwhile not os.path.exists({str(opened)!r}): time.sleep(0.02)\n"
+    waits = f"import os, time\nopen({str(reached)!r}, 'w')\n"
+    waits += f"while not os.path.exists({str(opened)!r}): time.sleep(0.02)\n"
     monkeypatch.setattr(environments, "BACKEND", waits + environments.BACKEND)
     sdist(tmp_path / "wheelhouse", "own", "1.0")
     cache = tmp_path / "cache"

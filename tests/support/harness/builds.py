@@ -65,7 +65,8 @@ class Builds:
         return self.client.get(self.client.path("environment-builds", str(build))).expect(200).json()
 
     def log(self, build, **query):
-        return self.client.get(self.client.path("environment-builds", str(build), "log"), **query).expect(200).body.decode()
+        path = self.client.path("environment-builds", str(build), "log")
+        return self.client.get(path, **query).expect(200).body.decode()
 
     def wait(self, build, state="ready", deadline=60):
         found = wait_for(lambda: (b := self.get(build))["ended"] and b, deadline, f"the end of build {build}")
