@@ -11,9 +11,9 @@ from support.rows import at_most, say
 from support.server import running_server, wait_until
 
 TENSORFLOW = "tensorflow-cpu==2.12.1"
-# None of them is among what TensorFlow needs: each makes another lock.
+# None of them is among what TensorFlow needs, and none is younger: each makes another lock of the same day.
 BESIDE = ["docopt==0.6.2", "toml==0.10.2", "attrs==23.1.0", "pathspec==0.11.1", "iniconfig==2.0.0"]
-BESIDE += ["click==8.1.7", "tomli==2.0.1", "pluggy==1.2.0", "colorama==0.4.6", "zipp==3.16.2"]
+BESIDE += ["click==8.1.3", "tomli==2.0.1", "pluggy==1.0.0", "colorama==0.4.6", "zipp==3.15.0"]
 
 
 def used(folder):

@@ -41,7 +41,7 @@ def compiled(path, digest, pool):
         py_compile.compile(path, cfile=temporary, dfile=os.path.basename(path), doraise=True)
         os.chmod(temporary, 0o644)
         os.replace(temporary, place)
-    except (py_compile.PyCompileError, SyntaxError, ValueError, UnicodeError):
+    except (py_compile.PyCompileError, SyntaxError, ValueError, UnicodeError, FileNotFoundError):
         os.unlink(temporary)
         return None
     return place
@@ -60,11 +60,15 @@ def main(site, pool):
         place = compiled(path, digest, pool)
         if place is None:
             continue
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        # Not with its parents: an environment that is being built again must not come back as an empty tree.
+        try:
+            os.mkdir(os.path.dirname(target))
+        except (FileExistsError, FileNotFoundError):
+            pass
         try:
             os.link(place, target)
             linked += 1
-        except FileExistsError:
+        except (FileExistsError, FileNotFoundError):
             pass
     print(linked)
 
