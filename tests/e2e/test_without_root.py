@@ -1,5 +1,6 @@
 """A user without any privilege: the whole way from `lathe up` to `lathe down`."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -8,7 +9,9 @@ import tempfile
 
 import pytest
 
+from harness.builds import definition
 from harness.client import Client
+from harness.environments import UV, wheel
 from harness.paths import BINARY
 
 NOBODY = 65534
@@ -66,3 +69,23 @@ def test_the_server_is_found_and_stopped_by_its_own_user(lathe, home):
     lathe("down")
     assert not (home / "state" / "run" / "api.sock").exists()
     lathe("up")
+
+
+def test_a_run_has_an_environment_of_its_own_that_it_cannot_change(lathe, home):
+    wheel(home / "wheels", "own")
+    shutil.copy(UV, home / "uv")
+    rules = {"cache": f"{home}/cache", "wheelhouse": f"{home}/wheels", "offline": True, "uv": f"{home}/uv"}
+    (home / "state" / "config.yaml").write_text(json.dumps({"environments": rules | {"pythons": ["/usr/bin"]}}))
+    for path in (home / "wheels", home / "uv", home / "state" / "config.yaml"):
+        os.chown(path, NOBODY, NOBODY)
+    lathe("down")
+    lathe("up")
+    (home / "azureml_environment.json").write_text(json.dumps(definition("own==1.0")))
+    built = json.loads(lathe("env", "build", "--file", "azureml_environment.json", "-o", "json").stdout)
+    assert built["state"] == "ready"
+    client = Client(socket_path=home / "state/run/api.sock", token=(home / "state/token").read_text().strip())
+    code = "import own, sys; print(own.version); open(sys.prefix + '/written', 'w')"
+    run = client.submit(["python", "-c", code], environment={"definition": definition("own==1.0")}, compute="local")
+    client.wait(run, "Failed")
+    said = client.log(run).decode()
+    assert said.startswith("1.0\n") and "Read-only file system" in said
