@@ -51,7 +51,8 @@ def test_mnist_names_its_four_files(monkeypatch):
 
 def test_inputs_and_an_earlier_run_are_given_to_the_script(ws, exp, source, surroundings):
     (surroundings / "data").mkdir()
-    (surroundings / "data" / "a.txt").write_text("the data")
+    for name in ("a.txt", "b.txt"):
+        (surroundings / "data" / name).write_text("the data")
     store = ws.get_default_datastore()
     store.upload(str(surroundings / "data"), "estimator-data", overwrite=True, show_progress=False)
     first = exp.submit(Estimator(source_directory=source("import os; os.makedirs('outputs', exist_ok=True)\n"
