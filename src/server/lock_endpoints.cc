@@ -1,4 +1,6 @@
 // Locks of environments, what they mean, and the folder of environments that are on this machine.
+#include <cmath>
+
 #include "db/environment_locks.h"
 #include "db/workspaces.h"
 #include "server/endpoints.h"
@@ -125,13 +127,14 @@ Task<Response> collect(Services& services, Request& request) {
   allow_query(request, {});
   auto body = co_await json_body(request, true);
   bool dry_run = false;
-  double days = static_cast<double>(services.core.site.environments.keep.count()) / kSecondsOfADay, gigabytes = -1;
+  double days = static_cast<double>(services.core.site.environments.keep.count()) / kSecondsOfADay;
+  double gigabytes = std::nan("");  // not said
   wire::Fields fields(body);
   fields.boolean("dry_run", dry_run).number("unused_days", days).number("limit_gb", gigabytes);
   check(fields.finish());
   if (!(days >= 0 && days <= kMostDays))
     throw Error(Code::invalid, "unused_days is from 0 to 36500").field("unused_days");
-  if (gigabytes != -1 && !(gigabytes >= 0 && gigabytes <= kMostGigabytes))
+  if (!std::isnan(gigabytes) && !(gigabytes >= 0 && gigabytes <= kMostGigabytes))
     throw Error(Code::invalid, "limit_gb is from 0 to 1000000").field("limit_gb");
   envs::CollectPolicy policy;
   policy.unused_for = std::chrono::seconds(static_cast<std::int64_t>(days * kSecondsOfADay));
