@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "base/strings.h"
-#include "sys/own_code.h"
 #include "sys/process.h"
 #include "sys/process_tree.h"
 
@@ -149,7 +148,6 @@ class ForkServer {
 }  // namespace
 
 base::Result<void> serve_forks(const ProcessTitle& title, const std::function<int(std::span<const std::string>)>& run) {
-  own_code();
   return ForkServer(title, run).serve();
 }
 
