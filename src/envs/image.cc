@@ -27,12 +27,14 @@ bool is_of_the_node(std::string_view name) {
   return kNames.contains(name) || name.starts_with("LD_") || name.starts_with("XDG_") || name.starts_with("LATHE_");
 }
 
-// Files and folders of certificates that variables of ours name.
-std::vector<Bind> certificates(const std::vector<std::string>& environment) {
+// Certificates and folders of packages that variables of ours name.
+std::vector<Bind> named_by_variables(const std::vector<std::string>& environment) {
   std::set<fs::path> found;
   for (const auto& one : environment)
-    for (std::string_view name : {"SSL_CERT_FILE=", "SSL_CERT_DIR=", "REQUESTS_CA_BUNDLE=", "PIP_CERT="})
-      if (one.starts_with(name) && one.size() > name.size()) found.insert(one.substr(name.size()));
+    for (std::string_view name :
+         {"SSL_CERT_FILE=", "SSL_CERT_DIR=", "REQUESTS_CA_BUNDLE=", "PIP_CERT=", "UV_FIND_LINKS=", "PIP_FIND_LINKS="})
+      if (one.starts_with(name))
+        for (auto path : base::split(std::string_view(one).substr(name.size()), ' ')) found.emplace(path);
   std::vector<Bind> out;
   std::error_code ignored;
   for (const auto& path : found)
@@ -96,7 +98,7 @@ Result<sys::CommandResult> run_tool(const Settings& settings, sys::CommandReques
   if (program.is_absolute() && program.filename() == "uv") run.binds.push_back({program, true});
   if (!settings.wheelhouse.empty()) run.binds.push_back({settings.wheelhouse, true});
   if (!settings.source_folder.empty()) run.binds.push_back({settings.source_folder, true});
-  std::ranges::move(certificates(request.environment), std::back_inserter(run.binds));
+  std::ranges::move(named_by_variables(request.environment), std::back_inserter(run.binds));
   for (const auto& one : request.environment)
     if (auto name = one.substr(0, one.find('=')); !is_of_the_node(name)) run.variables.push_back(std::move(name));
   request.argv = engine.command(run);

@@ -21,7 +21,7 @@ base::Result<void> ensure_image(const LockedImage& image, const Settings& settin
                                 std::stop_token stop);
 
 // A tool of ours (uv, Python), on the node or, where the settings name an image, inside of it: there it sees the cache,
-// the program itself and the certificates under their own paths.
+// the program itself, certificates and folders of packages under their own paths.
 base::Result<sys::CommandResult> run_tool(const Settings& settings, sys::CommandRequest request,
                                           const sys::LineSink& errors, std::stop_token stop);
 

@@ -94,9 +94,12 @@ base::Result<PythonChoice> choose_python(const Settings& settings, const Substit
   for (const auto& other : table.pythons_instead(minor)) {
     LATHE_TRY(auto found, sources.get(other));
     if (!found) continue;
-    return PythonChoice{*found, minor,
-                        Substitution{"python", "python " + std::string(asked), "python " + other,
-                                     fmt::format("Python {} is neither on this machine nor to be downloaded", minor)}};
+    return PythonChoice{
+        *found, minor,
+        Substitution{"python", "python " + std::string(asked), "python " + other,
+                     settings.image.empty()
+                         ? fmt::format("Python {} is neither on this machine nor to be downloaded", minor)
+                         : fmt::format("the image has no Python {}", minor)}};
   }
   return base::fail(no_python(settings, minor, fmt::format("install Python {}, e.g. with pyenv", minor)));
 }

@@ -49,11 +49,15 @@ launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs:
   }
   for (const auto& [name, value] : spec.environment)
     if (!is_of_the_node(name)) run.variables.push_back(name);
-  // The programs of the environment come before those of the image, whose PATH only the image knows.
+  // The programs of the environment come before those of the image, whose PATH only the image knows; "python", as the
+  // SDK writes when nothing is said, means whichever it has.
   const auto folder = fs::path(environment.interpreter).parent_path();
   if (folder.is_absolute())
     run.argv.insert(run.argv.begin(),
                     {"/bin/sh", "-c", "PATH=\"$0:$PATH\"; export PATH; exec \"$@\"", folder.string()});
+  else if (run.argv.front() == "python")
+    run.argv.insert(run.argv.begin(),
+                    {"/bin/sh", "-c", "command -v python >/dev/null || exec python3 \"$@\"; exec python \"$@\""});
   return {.argv = engine_.command(run), .environment = spec.environment, .directory = "/"};
 }
 

@@ -57,9 +57,9 @@ def tree(server, tmp_path):
     return server.cli_json("store", "put", tmp_path / "source")["snapshot"]
 
 
-def of_image(name):
+def of_image(name, interpreter="python3"):
     """The image's own Python and packages."""
-    managed = {"userManagedDependencies": True, "interpreterPath": "python3"}
+    managed = {"userManagedDependencies": True, "interpreterPath": interpreter}
     return {"python": managed, "docker": {"enabled": True, "baseImage": name}, "environmentVariables": {"COLOUR": "green"}}
 
 
@@ -71,8 +71,9 @@ def submit(client, tree, environment, *arguments, **fields):
     return client.submit(None, script="main.py", arguments=list(arguments), snapshot=tree, environment={"definition": environment}, **fields)
 
 
-def test_a_run_lives_in_the_image_with_its_folder_and_the_sdk(client, tree, image):
-    run = submit(client, tree, of_image(image))
+@pytest.mark.parametrize("interpreter", ["python3", "python", "/usr/bin/python3"])
+def test_a_run_lives_in_the_image_with_its_folder_and_the_sdk(client, tree, image, interpreter):
+    run = submit(client, tree, of_image(image, interpreter))
     client.wait(run, "Completed", deadline=120)
     out = client.log(run).decode()
     assert "folder True user 0" in out and "colour green" in out and "system plain" in out
