@@ -7,10 +7,9 @@ everything in its cache, and the Python of a plain venv; limit: the bare interpr
 
 import json
 import os
-import subprocess
-import time
 
 from support.environments import PYTHON, build, definition, find_uv, install, site
+from support.first_line import first_line
 from support.folder import bench_folder
 from support.rows import median, milliseconds, row, say, spread
 from support.server import running_server
@@ -19,17 +18,6 @@ ROUNDS, WARM_UP = 25, 3
 PACKAGES = ["six==1.16.0", "toml==0.10.2"]
 CODE = "import six, toml; print(1)"
 GOAL = 0.050
-
-
-def first_line(command, environment=None):
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    line = process.stdout.readline()
-    took = time.perf_counter() - begin
-    process.communicate(timeout=60)
-    if line != b"1\n" or process.returncode != 0:
-        raise SystemExit(f"error: {' '.join(command)} printed {line!r} and ended with {process.returncode}")
-    return took
 
 
 def main():

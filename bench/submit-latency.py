@@ -6,9 +6,8 @@ limit: the program started directly. Compared is what each adds to the limit.
 """
 
 import os
-import subprocess
-import time
 
+from support.first_line import first_line
 from support.rows import at_most, median, milliseconds, say, spread
 from support.server import running_server
 from support.slurm import running_slurm
@@ -17,17 +16,6 @@ ROUNDS = 25
 WARM_UP = 3
 # The interpreter itself: a version manager's shim on the PATH would be half of what is measured.
 PROGRAM = [os.path.realpath("/usr/bin/python3"), "-c", "print(1)"]
-
-
-def first_line(command, environment=None):
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    line = process.stdout.readline()
-    took = time.perf_counter() - begin
-    process.communicate(timeout=60)
-    if line != b"1\n" or process.returncode != 0:
-        raise SystemExit(f"error: {command[0]} printed {line!r} and ended with {process.returncode}")
-    return took
 
 
 def main():

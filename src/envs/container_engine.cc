@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "base/strings.h"
 #include "sys/command.h"
@@ -38,6 +39,12 @@ Error no_engine(std::string_view why) {
 }
 
 }  // namespace
+
+bool has_meaning_in_images(std::string_view variable) {
+  static const std::set<std::string_view> kOfTheNode{"PATH", "HOME",   "PWD",  "OLDPWD",  "SHELL",    "SHLVL",
+                                                     "TERM", "TMPDIR", "USER", "LOGNAME", "HOSTNAME", "_"};
+  return !kOfTheNode.contains(variable) && !variable.starts_with("LD_") && !variable.starts_with("XDG_");
+}
 
 ContainerEngine::ContainerEngine(fs::path program)
     : program_(std::move(program)), is_podman_(program_.filename() != "docker") {}

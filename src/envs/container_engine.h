@@ -32,6 +32,10 @@ struct ContainerRun {
   std::string cgroup = {};  // the group below which it gets its own; empty: one of the engine's choice
 };
 
+// False for variables of the node that mean something else, or nothing, inside of an image: paths, home folders,
+// loaders.
+bool has_meaning_in_images(std::string_view variable);
+
 struct ImageFacts {
   std::string id;        // of its content, the same on every node
   std::string manifest;  // digest under which a registry has it; may be empty

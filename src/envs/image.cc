@@ -20,13 +20,6 @@ Result<ImageFacts> build_from(const ContainerEngine& engine, const std::string& 
   return engine.build_image(dockerfile, work.path(), log, std::move(stop));
 }
 
-// Of the node, which mean nothing inside of an image.
-bool is_of_the_node(std::string_view name) {
-  static const std::set<std::string_view> kNames{"PATH", "HOME",   "PWD",  "OLDPWD",  "SHELL",    "SHLVL",
-                                                 "TERM", "TMPDIR", "USER", "LOGNAME", "HOSTNAME", "_"};
-  return kNames.contains(name) || name.starts_with("LD_") || name.starts_with("XDG_") || name.starts_with("LATHE_");
-}
-
 // Certificates and folders of packages that variables of ours name.
 std::vector<Bind> named_by_variables(const std::vector<std::string>& environment) {
   std::set<fs::path> found;
@@ -100,7 +93,7 @@ Result<sys::CommandResult> run_tool(const Settings& settings, sys::CommandReques
   if (!settings.source_folder.empty()) run.binds.push_back({settings.source_folder, true});
   std::ranges::move(named_by_variables(request.environment), std::back_inserter(run.binds));
   for (const auto& one : request.environment)
-    if (auto name = one.substr(0, one.find('=')); !is_of_the_node(name)) run.variables.push_back(std::move(name));
+    if (auto name = one.substr(0, one.find('=')); has_meaning_in_images(name)) run.variables.push_back(std::move(name));
   request.argv = engine.command(run);
   request.directory.clear();
   return sys::run_command(request, errors, std::move(stop));

@@ -1,7 +1,5 @@
 #include "runner/container.h"
 
-#include <set>
-
 #include "base/strings.h"
 
 namespace lathe::runner {
@@ -10,13 +8,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kEngineFailed = 125, kKilled = 128 + 9;
-
-// Of the node: inside of an image these mean what the image says.
-bool is_of_the_node(const std::string& name) {
-  static const std::set<std::string_view> kNames{"PATH",   "HOME", "PWD",     "OLDPWD",   "SHELL", "SHLVL",
-                                                 "TMPDIR", "USER", "LOGNAME", "HOSTNAME", "_"};
-  return kNames.contains(name) || name.starts_with("LD_") || name.starts_with("XDG_");
-}
 
 std::vector<envs::Bind> binds_of(const envs::Realised& environment, const Spool& spool) {
   std::vector<envs::Bind> out{{spool.run_folder(), false}, {spool.metrics_folder(), false}};
@@ -48,7 +39,7 @@ launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs:
     if (group) run.cgroup = group_.emplace(std::move(*group)).path();
   }
   for (const auto& [name, value] : spec.environment)
-    if (!is_of_the_node(name)) run.variables.push_back(name);
+    if (envs::has_meaning_in_images(name)) run.variables.push_back(name);
   // The programs of the environment come before those of the image, whose PATH only the image knows; "python", as the
   // SDK writes when nothing is said, means whichever it has.
   const auto folder = fs::path(environment.interpreter).parent_path();
