@@ -59,8 +59,8 @@ Go on:
   $LATHE model lineage mnist     which run, code and data it comes from
   $LATHE down                    stops the server; runs go on without it
 
-Not in this version: deploying the model as a service, building environments (runs use the interpreter that the site names),
-the studio in the browser. To remove everything that the demo made:
+The demo's runs use one interpreter that its site names; without that rule Lathe builds the environments of runs
+(docs/user/environments.md). Not in this version: deploying the model as a service, the studio in the browser. To remove everything that the demo made:
 
   $LATHE down; rm -rf $DEMO $TOOLS/tensorflow-venv $MNIST*
 END
