@@ -1,5 +1,6 @@
 #include "runner/container.h"
 
+#include "base/log.h"
 #include "base/strings.h"
 
 namespace lathe::runner {
@@ -21,7 +22,7 @@ std::vector<envs::Bind> binds_of(const envs::Realised& environment, const Spool&
 
 base::Result<Container> Container::of(const SpoolHeader& header, const std::string& engine) {
   LATHE_TRY(auto found, envs::ContainerEngine::find(engine));
-  return Container(std::move(found), fmt::format("lathe-{}-{}-{}", header.run, header.attempt, header.node));
+  return Container(std::move(found), task_label(header) + "-box");
 }
 
 launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs::Realised& environment,
@@ -36,7 +37,10 @@ launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs:
   run.all_gpus = !order.slice.gpus.empty();
   if (order.enforce_memory && order.slice.memory_bytes > 0) {
     auto group = sys::Cgroup::create(name_, {order.slice.memory_bytes, order.slice.millicores});
-    if (group) run.cgroup = group_.emplace(std::move(*group)).path();
+    if (group)
+      run.cgroup = group_.emplace(std::move(*group)).path();
+    else
+      base::log::warn("no cgroup: the memory limit is not enforced", {{"error", group.error().text()}});
   }
   for (const auto& [name, value] : spec.environment)
     if (envs::has_meaning_in_images(name)) run.variables.push_back(name);

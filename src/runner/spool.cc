@@ -83,6 +83,11 @@ base::Result<void> make_folder(const fs::path& path, mode_t mode) {
 
 }  // namespace
 
+std::string task_label(const SpoolHeader& header) {
+  return fmt::format("lathe-{}-{}-{}-{}", header.run.substr(0, 80), header.attempt, header.node,
+                     base::sha256(header.token).hex().substr(0, 12));
+}
+
 base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys::FileSystem& files) {
   Spool spool(work / "spool", files);
   spool.header_ = std::move(header);

@@ -25,6 +25,10 @@ struct SpoolHeader {
   std::string token;  // the file is readable by its owner only
 };
 
+// For what the system keeps under a name for this task: unlike that of any other task on this machine, also of another
+// server with a run of the same id, and known to an adopter. At most 150 bytes.
+std::string task_label(const SpoolHeader& header);
+
 class Spool {
  public:
   // In `work`/spool, with the run folder `work`/run beside it. conflict when there is one already.

@@ -60,5 +60,14 @@ TEST_F(SpoolTest, IsNotMadeOverAnother) {
   EXPECT_EQ(base::Code::conflict, second.error().code());
 }
 
+TEST(TaskLabel, IsShortAndItsOwnAlsoForRunsOfTheSameName) {
+  const SpoolHeader one{.run = std::string(255, 'r'), .attempt = 1, .token = "a"};
+  SpoolHeader other = one;
+  other.token = "b";
+  EXPECT_LE(task_label(one).size(), 150u);
+  EXPECT_EQ(task_label(one), task_label(one));
+  EXPECT_NE(task_label(one), task_label(other)) << "a run of the same id on another server";
+}
+
 }  // namespace
 }  // namespace lathe::runner

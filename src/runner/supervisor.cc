@@ -46,8 +46,7 @@ base::Result<void> Supervisor::prepare_timers() {
 void Supervisor::make_cgroup() {
   const Order& order = shop_.order;
   if (!order.enforce_memory || order.slice.memory_bytes <= 0) return;
-  std::string name = fmt::format("lathe-{}-{}", ::getpid(), order.attempt);
-  auto group = sys::Cgroup::create(name, {order.slice.memory_bytes, order.slice.millicores});
+  auto group = sys::Cgroup::create(shop_.group, {order.slice.memory_bytes, order.slice.millicores});
   if (group)
     group_.emplace(std::move(*group));
   else

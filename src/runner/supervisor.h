@@ -42,6 +42,7 @@ struct Workshop {
   Inbox& inbox;
   int signals;              // SIGTERM and companions come out here
   int spool_lock;           // the guardian holds it too
+  std::string group;        // name of the control group
   base::Duration deadline;  // on the boot clock; max(): none
   BackoffLimits backoff;
 };

@@ -102,8 +102,8 @@ class Task {
 
   model::ExitRecord supervise(sys::SpawnRequest program, const Cargo& cargo) {
     Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
-                           cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(), deadline(),
-                           options_.backoff});
+                           cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(),
+                           task_label(spool_.header()), deadline(), options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
     if (container_) container_->explain(*exit, order_);
@@ -259,6 +259,8 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
                                const std::function<std::unique_ptr<ServerLink>(const SpoolHeader&)>& make_link) {
   LATHE_TRY(sys::Fd signals, sys::block_signals({SIGTERM, SIGINT, SIGHUP}));
   LATHE_TRY(Spool spool, Spool::adopt(options.spool, options.patience));
+  // Where the guardian was killed, too, nobody has removed it; its processes are gone, as the lock says.
+  sys::Cgroup::remove_tree(task_label(spool.header()));
   if (spool.is_delivered()) {
     spool.remove();
     return {};

@@ -197,6 +197,13 @@ bool remove_group(const fs::path& group) {
   return false;
 }
 
+bool remove_with_inner(const fs::path& group) {
+  std::error_code absent;
+  for (const auto& inner : fs::directory_iterator(group, absent))
+    if (inner.is_directory(absent)) remove_group(inner.path());
+  return remove_group(group);
+}
+
 }  // namespace
 
 std::string Cgroup::path() const {
@@ -206,18 +213,19 @@ std::string Cgroup::path() const {
 
 void Cgroup::remove_tree(const std::string& name) {
   auto place = own_place();
-  if (!place || place->memory_v1.empty()) return;  // a single hierarchy has nothing beside the group itself
+  if (!place) return;
+  if (place->memory_v1.empty()) {  // as create_unified() chooses
+    for (const fs::path& parent : {place->unified, place->unified.parent_path()}) remove_with_inner(parent / name);
+    return;
+  }
   const fs::path mount = mount_of(place->memory_v1), below = place->memory_v1.lexically_relative(mount) / name;
   if (!place->cpu_v1.empty()) remove_group(place->cpu_v1 / name);
   std::error_code failed;
   for (fs::directory_iterator hierarchy(mount.parent_path(), failed); !failed && hierarchy != fs::directory_iterator();
        hierarchy.increment(failed)) {
     const fs::path group = hierarchy->path() / below;
-    std::error_code absent;
-    for (const auto& inner : fs::directory_iterator(group, absent))
-      if (inner.is_directory(absent)) remove_group(inner.path());
     // And the folders on the way, which the engine made where we are elsewhere; those of others are not empty.
-    if (!remove_group(group)) continue;
+    if (!remove_with_inner(group)) continue;
     for (fs::path folder = group.parent_path(); folder != hierarchy->path() && ::rmdir(folder.c_str()) == 0;)
       folder = folder.parent_path();
   }

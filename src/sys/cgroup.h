@@ -52,8 +52,8 @@ class Cgroup {
   void kill_all() const;
   // Removes the folders; called by the destructor as well.
   void remove();
-  // What a container engine made below a group of this name in every hierarchy, and the group itself. All must be
-  // empty.
+  // A group of this name that a killed process left, and what a container engine made below it in every hierarchy. All
+  // must be empty.
   static void remove_tree(const std::string& name);
 
  private:

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "sys/machine.h"
 #include "sys/process.h"
@@ -68,6 +71,28 @@ TEST(Machine, HasCoresMemoryAndAName) {
   EXPECT_GE(machine.millicores, 1);
   EXPECT_GT(machine.memory_bytes, 1 << 20);
   EXPECT_FALSE(machine.host.empty());
+}
+
+TEST(Cgroup, ThatAKilledProcessLeftIsRemovedByItsName) {
+  const std::string name = fmt::format("lathe-left-{}", ::getpid());
+  if (auto probe = Cgroup::create(name, {.memory_bytes = 32 << 20, .millicores = 500}); !probe)
+    GTEST_SKIP() << "no cgroup may be made here: " << probe.error().text();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto group = Cgroup::create(name, {.memory_bytes = 32 << 20, .millicores = 500});
+    ::_exit(group ? 0 : 1);  // without its destructor, as after a kill
+  }
+  int status = 0;
+  ASSERT_EQ(child, ::waitpid(child, &status, 0));
+  ASSERT_EQ(0, status);
+  auto left = [&] {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator("/sys/fs/cgroup"))
+      if (entry.path().filename() == name) return true;
+    return false;
+  };
+  EXPECT_TRUE(left());
+  Cgroup::remove_tree(name);
+  EXPECT_FALSE(left());
 }
 
 }  // namespace
