@@ -108,7 +108,7 @@ fuzz() {
 }
 
 phase "looking for what is missing"
-"$ROOT/scripts/bootstrap.sh"
+"$ROOT/scripts/bootstrap.sh" ${ALL:+--all}
 mkdir -p "$REPORTS"
 build release
 phase "unit tests, simulation, lint"

@@ -2,17 +2,23 @@
 # Installs what a build and the tests need and is missing: Debian packages (as root), uv and the test tools from PyPI
 # (into .lathe-tools). Does nothing, quickly, when everything is there.
 #
-# usage: scripts/bootstrap.sh [--no-tests]
+# usage: scripts/bootstrap.sh [--no-tests | --all]
+#   --no-tests   what a build needs
+#   --all        and what ./test.sh --all needs
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 WITH_TESTS=1
-[ "${1:-}" != --no-tests ] || WITH_TESTS=
+PACKAGES=("$ROOT/scripts/packages.txt")
+case "${1:-}" in
+  --no-tests) WITH_TESTS= ;;
+  --all) PACKAGES+=("$ROOT/scripts/packages-all.txt") ;;
+esac
 
 missing_packages() {
   local wanted installed
-  wanted=$(sed 's/#.*//' "$ROOT/scripts/packages.txt" | tr -s ' \n' '\n' | sed '/^$/d')
+  wanted=$(sed 's/#.*//' "${PACKAGES[@]}" | tr -s ' \n' '\n' | sed '/^$/d')
   # One call for all; unknown names are reported on stderr and are missing too.
   # shellcheck disable=SC2086
   installed=$(dpkg-query -W -f='${Package} ${Status}\n' $wanted 2>/dev/null | awk '/ok installed$/ {print $1}' || true)
@@ -21,7 +27,7 @@ missing_packages() {
 
 install_packages() {
   local missing
-  command -v dpkg-query >/dev/null || die "this is not a Debian system" "install what scripts/packages.txt lists by hand, then build with: cmake --preset release"
+  command -v dpkg-query >/dev/null || die "this is not a Debian system" "install what ${PACKAGES[*]} lists by hand, then build with: cmake --preset release"
   missing=$(missing_packages | tr '\n' ' ')
   [ -n "${missing// /}" ] || return 0
   phase "installing Debian packages: $missing"
