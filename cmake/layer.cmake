@@ -25,8 +25,8 @@ function(lathe_layer name)
 
   if(LATHE_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    lathe_precompile(${name}_test)
     target_link_libraries(${name}_test PRIVATE lathe_${name} lathe_test_support)
+    lathe_precompile_test(${name}_test)
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endif()
@@ -39,4 +39,11 @@ function(lathe_precompile target)
   else()
     target_precompile_headers(${target} REUSE_FROM lathe_base)
   endif()
+endfunction()
+
+# Tests have one of their own, with GoogleTest, and are not optimised: what they test is, and a test runs once for each
+# time it is compiled. Both halve the time of a test's compilation.
+function(lathe_precompile_test target)
+  target_compile_options(${target} PRIVATE -O0)
+  target_precompile_headers(${target} REUSE_FROM lathe_test_prelude)
 endfunction()

@@ -5,17 +5,22 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <variant>
