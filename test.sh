@@ -92,7 +92,7 @@ conformance() {
 
 fuzz() {
   local seconds=${LATHE_FUZZ_SECONDS:-60} target status
-  build fuzz
+  build fuzz fuzz_targets
   for target in "$ROOT"/build/fuzz/tests/fuzz/fuzz_*; do
     [ -x "$target" ] || continue
     status=0
