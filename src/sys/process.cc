@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,20 +18,41 @@
 namespace lathe::sys {
 namespace {
 
-// What the child reads and, as it shares our memory until its exec, where it tells what went wrong.
+// The child shares our memory until its exec, which saves a copy of all page tables. ThreadSanitizer takes every clone
+// for a fork and loses its way in such a child.
+#if __has_feature(thread_sanitizer)
+constexpr int kCloneFlags = CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
+#else
+constexpr int kCloneFlags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
+#endif
+
+// What went wrong, told by the child in a page that both see in any case.
+struct Failure {
+  int error = 0;
+  const char* step = "";
+};
+struct Unmap {
+  void operator()(Failure* page) const { ::munmap(page, sizeof *page); }
+};
+using SharedFailure = std::unique_ptr<Failure, Unmap>;
+
+base::Result<SharedFailure> make_shared_failure() {
+  void* page = ::mmap(nullptr, sizeof(Failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return base::fail(base::errno_error(errno, "starting a process"));
+  return SharedFailure(new (page) Failure);
+}
+
 struct Launch {
   const SpawnRequest& request;
   char* const* argv;
   char* const* environment;
   int null_fd;
   pid_t parent;
-  int error = 0;
-  const char* step = "";
+  Failure& failure;
 };
 
 int give_up(Launch& launch, const char* step) {
-  launch.error = errno;
-  launch.step = step;
+  launch.failure = {errno, step};
   _exit(127);
 }
 
@@ -75,22 +97,22 @@ base::Result<Child> spawn(const SpawnRequest& request) {
   // Above the standard three, so that dup2 below never overwrites a source.
   Fd null_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null_fd) return base::fail(base::errno_error(errno, "opening /dev/null"));
-  Launch launch{request, argv.data(), environment.data(), null_fd.get(), ::getpid()};
+  LATHE_TRY(auto failure, make_shared_failure());
+  Launch launch{request, argv.data(), environment.data(), null_fd.get(), ::getpid(), *failure};
 
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a handler must not run in the child on our memory
   int pidfd = -1;
-  int pid =
-      ::clone(run_child, stack.get() + kStackBytes, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &launch, &pidfd);
+  int pid = ::clone(run_child, stack.get() + kStackBytes, kCloneFlags, &launch, &pidfd);
   int clone_error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return base::fail(base::errno_error(clone_error, "starting a process"));
 
   Child child{pid, Fd(pidfd)};
-  if (launch.error == 0) return child;
+  if (failure->error == 0) return child;
   ::waitpid(pid, nullptr, 0);
-  return base::fail(base::errno_error(launch.error, fmt::format("starting {}, {}", request.argv[0], launch.step)));
+  return base::fail(base::errno_error(failure->error, fmt::format("starting {}, {}", request.argv[0], failure->step)));
 }
 
 base::Result<Fd> block_signals(std::initializer_list<int> signals) {
