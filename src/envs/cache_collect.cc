@@ -5,6 +5,7 @@
 #include "envs/cache.h"
 #include "envs/file_lock.h"
 #include "envs/marker.h"
+#include "envs/uv.h"
 #include "sys/clock.h"
 
 namespace lathe::envs {
@@ -57,6 +58,13 @@ void forget_dangling(const fs::path& uv) {
   }
 }
 
+// Sources of packages that uv has fetched again since: it keeps each, with what was built in it. Where another uv is at
+// work it waits a second, and leaves it for another time.
+void prune(const Settings& settings, const fs::path& cache) {
+  auto uv = Uv::find(settings, [](std::string_view) {}, {});
+  if (uv) (void)uv->run({"cache", "prune", "--quiet", "--cache-dir", cache.string()}, {}, {}, {"UV_LOCK_TIMEOUT=1"});
+}
+
 }  // namespace
 
 // uv unpacks each wheel into a folder archive-*/ID/ and fetches it again when that is gone.
@@ -84,6 +92,7 @@ base::Result<std::uint64_t> Cache::remove_unused_packages() const {
     fs::remove_all(path, ignored);
   }
   if (freed > 0) std::ranges::for_each(caches, forget_dangling);
+  for (const auto& cache : caches) prune(settings_, cache);
   return freed;
 }
 

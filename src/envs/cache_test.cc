@@ -87,8 +87,23 @@ TEST(InstallPlan, NamesEveryPackageWithItsHashes) {
             plan->hashed[0]);
   EXPECT_TRUE(plan->hashed[2].starts_with("lathe-sdk @ file://"));
   EXPECT_EQ((std::vector<std::string>{"g @ git+https://example.org/g.git@00ff"}), plan->unhashed);
-  EXPECT_TRUE(plan->builds);
+  EXPECT_EQ((std::vector<std::string>{"g", "h"}), plan->sources);
+  EXPECT_TRUE(plan->folders.empty());
   EXPECT_EQ(1U, plan_install(settings, lock, {}, {"a"})->hashed.size());
+}
+
+TEST(InstallPlan, TakesAWheelThatWasBuiltHereByItsNameAndHash) {
+  support::TempFolder temp;
+  Settings settings;
+  settings.cache = temp.path() / "cache";
+  std::ofstream(temp.path() / "h-3.0-py3-none-any.whl") << "wheel";
+  LockContent lock;
+  lock.packages = {{"h", "3.0", PackageSource::built, {{"h.tar.gz", base::sha256("h")}}, {}, {}}};
+  auto plan = plan_install(settings, lock, {{"h", temp.path() / "h-3.0-py3-none-any.whl"}});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ((std::vector<std::string>{"h==3.0 --hash=sha256:" + base::sha256("wheel").hex()}), plan->hashed);
+  EXPECT_EQ((std::vector<std::filesystem::path>{temp.path()}), plan->folders);
+  EXPECT_TRUE(plan->sources.empty());
 }
 
 TEST(Cache, TakesAUserManagedInterpreterAsItIs) {

@@ -2,6 +2,7 @@
 
 #include "envs/conda.h"
 #include "envs/install.h"
+#include "envs/kept_wheels.h"
 #include "envs/python_finder.h"
 #include "envs/source_build.h"
 
@@ -25,6 +26,7 @@ class Builder {
     LATHE_TRY(auto wheels, built_wheels(uv, python));
     LATHE_TRY(auto plan, plan_install(settings_, lock_, wheels));
     LATHE_TRY_VOID(install(settings_, uv, lock_, plan, prefix_, log_, stop_));
+    LATHE_TRY_VOID(keep_ordinary_wheels(settings_, lock_, prefix_));
     return take_inventory(prefix_);
   }
 
@@ -45,7 +47,8 @@ class Builder {
   }
 
   Result<std::map<std::string, fs::path>> built_wheels(const Uv& uv, const fs::path& python) {
-    std::map<std::string, fs::path> out;
+    auto out = find_ordinary_wheels(settings_, lock_);
+    for (const auto& [name, wheel] : out) log_(fmt::format("{} was built before", name));
     for (const auto& package : lock_.packages) {
       auto rule = build_rule(lock_, package.name);
       if (!rule) continue;

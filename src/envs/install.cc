@@ -4,6 +4,7 @@
 #include "envs/era.h"
 #include "envs/file_lock.h"
 #include "envs/kept_files.h"
+#include "envs/kept_wheels.h"
 #include "envs/resolver.h"
 #include "envs/work_folder.h"
 
@@ -26,20 +27,20 @@ Result<std::string> local_line(const std::string& name, const fs::path& path, co
 Result<void> add_line(const Settings& settings, const LockedPackage& package, InstallPlan& plan) {
   if (package.source == PackageSource::git) {
     plan.unhashed.push_back(fmt::format("{} @ git+{}@{}", package.name, package.url, package.commit));
-    plan.builds = true;
+    plan.sources.push_back(package.name);
   } else if (package.source == PackageSource::url) {
     plan.hashed.push_back(with_hash(fmt::format("{} @ {}", package.name, package.url), package.files[0].sha256));
-    plan.builds = plan.builds || !package.files[0].name.ends_with(".whl");
+    if (!package.files[0].name.ends_with(".whl")) plan.sources.push_back(package.name);
   } else if (package.source == PackageSource::file) {
     LATHE_TRY(auto path, get_file(settings, package.files[0]));
     LATHE_TRY(auto line, local_line(package.name, path, package.files[0].sha256));
     plan.hashed.push_back(std::move(line));
-    plan.builds = plan.builds || !package.files[0].name.ends_with(".whl");
+    if (!package.files[0].name.ends_with(".whl")) plan.sources.push_back(package.name);
   } else {
     std::string line = fmt::format("{}=={}", package.name, package.version);
     for (const auto& file : package.files) line = with_hash(std::move(line), file.sha256);
     plan.hashed.push_back(std::move(line));
-    plan.builds = plan.builds || package.source == PackageSource::built;
+    if (package.source == PackageSource::built) plan.sources.push_back(package.name);
   }
   return {};
 }
@@ -50,11 +51,18 @@ std::string text_of(const std::vector<std::string>& lines) {
   return out;
 }
 
+// Settings of uv: the variables that the build of each source package sees.
+std::string era_variables(const LockContent& lock, const InstallPlan& plan) {
+  if (plan.sources.empty()) return {};
+  std::string out = "[extra-build-variables]\n";
+  for (const auto& name : plan.sources)
+    for (const auto& [variable, value] : ordinary_rule(lock).variables)
+      out += fmt::format("\"{}\" = {{ {} = \"{}\" }}\n", name, variable, value);
+  return out;
+}
+
 Error failure(const Uv::Answer& answer) {
   const std::string reason = reason_of(answer.complaint);
-  if (answer.complaint.find("No space left") != std::string::npos)
-    return Error(Code::no_space, "the disk of the environment cache is full")
-        .hint("free space, or remove unused environments: lathe env gc");
   if (is_network_complaint(answer.complaint))
     return Error(Code::unavailable,
                  fmt::format("the package index cannot be reached, and the cache does not hold everything: {}", reason))
@@ -62,6 +70,9 @@ Error failure(const Uv::Answer& answer) {
             "check the network; a mirror or a folder of wheels is named in config.yaml as environments: {index: URL} "
             "or "
             "{wheelhouse: FOLDER}");
+  if (answer.complaint.find("unknown field `extra-build-variables`") != std::string::npos)
+    return Error(Code::unsupported, "this uv is too old to build source packages of their own time")
+        .hint("uv 0.8.6 or newer is needed; another one is named in config.yaml as environments: {uv: PATH}");
   if (answer.complaint.find("Hash mismatch") != std::string::npos)
     return Error(Code::corrupt, fmt::format("a package is not the one that was locked: {}", reason))
         .hint("the index gives other bytes under the same name; lock the environment again if that is meant");
@@ -78,7 +89,6 @@ Result<void> install_lines(const Settings& settings, const Uv& uv, std::vector<s
     log("installed from the cache");
     return {};
   }
-  if (cached.complaint.find("No space left") != std::string::npos) return base::fail(failure(cached));
   if (settings.offline)
     return base::fail(
         Error(Code::unavailable, fmt::format("the site is offline, and the cache does not hold everything: {}",
@@ -109,9 +119,10 @@ Result<InstallPlan> plan_install(const Settings& settings, const LockContent& lo
       LATHE_TRY_VOID(add_line(settings, package, plan));
       continue;
     }
+    // By its name in a folder of links: an installed package shall not speak of a path of this machine.
     LATHE_TRY(auto digest, digest_of_file(wheel->second));
-    LATHE_TRY(auto line, local_line(package.name, wheel->second, digest));
-    plan.hashed.push_back(std::move(line));
+    plan.hashed.push_back(with_hash(fmt::format("{}=={}", package.name, package.version), digest));
+    plan.folders.push_back(wheel->second.parent_path());
   }
   if (only.empty() && !lock.sdk_version.empty()) {
     LATHE_TRY(auto sdk,
@@ -148,7 +159,9 @@ Result<void> install(const Settings& settings, const Uv& uv, const LockContent& 
   LATHE_TRY(auto packages, wait_for_lock(settings.cache / "locks" / kPackagesLock, LockKind::shared, {}, stop));
   LATHE_TRY(auto work, WorkFolder::make(settings.cache, "install"));
   const PipOptions options = options_of(lock);
-  const Uv with_indexes = uv.with(options);
+  // uv keeps what it builds apart by these variables; without them it would take what was built with tools of any age.
+  LATHE_TRY_VOID(write_text(work.path() / "uv.toml", era_variables(lock, plan)));
+  const Uv with_indexes = uv.with(options).in(work.path());
   const std::string python = (prefix / "bin" / "python").string();
   auto run = [&](const std::vector<std::string>& lines, bool hashes) -> Result<void> {
     if (lines.empty()) return {};
@@ -158,8 +171,9 @@ Result<void> install(const Settings& settings, const Uv& uv, const LockContent& 
                                        "--link-mode", "hardlink", "--requirement", file.string()};
     if (hashes) arguments.emplace_back("--require-hashes");
     for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
+    for (const auto& folder : plan.folders) arguments.insert(arguments.end(), {"--find-links", folder.string()});
     // What a source package needs for its build is of the same age as itself.
-    if (plan.builds)
+    if (!plan.sources.empty())
       for (auto& one : era_arguments(lock.era.as_of)) arguments.push_back(std::move(one));
     return install_lines(settings, with_indexes, std::move(arguments), log, stop);
   };

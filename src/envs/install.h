@@ -14,10 +14,11 @@
 
 namespace lathe::envs {
 
-// Lines of a requirements file with hashes; local paths in place of names for those in `wheels`.
+// Lines of a requirements file with hashes; those in `wheels` with the hash of that wheel instead of its source.
 struct InstallPlan {
-  std::vector<std::string> hashed, unhashed;  // git has no hash but its commit
-  bool builds = false;                        // some are source packages
+  std::vector<std::string> hashed, unhashed;   // git has no hash but its commit
+  std::vector<std::string> sources;            // names of those that uv builds from source
+  std::vector<std::filesystem::path> folders;  // of wheels that were built here
 };
 base::Result<InstallPlan> plan_install(const Settings& settings, const LockContent& lock,
                                        const std::map<std::string, std::filesystem::path>& wheels,

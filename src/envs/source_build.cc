@@ -7,6 +7,7 @@
 #include "envs/era.h"
 #include "envs/file_lock.h"
 #include "envs/install.h"
+#include "envs/kept_wheels.h"
 #include "envs/resolver.h"
 #include "envs/work_folder.h"
 
@@ -34,7 +35,7 @@ Result<void> prepare_build(const Settings& settings, const Uv& uv, const LockCon
   for (const auto& one : lock.packages)
     if (one.name != package.name && !build_rule(lock, one.name)) others.insert(one.name);
   if (!others.empty()) {
-    LATHE_TRY(auto plan, plan_install(settings, lock, {}, others));
+    LATHE_TRY(auto plan, plan_install(settings, lock, find_ordinary_wheels(settings, lock), others));
     LATHE_TRY_VOID(install(settings, uv, lock, plan, venv, log, stop));
   }
   // Beside the lock's own versions, which stay.
@@ -107,12 +108,11 @@ Result<fs::path> build_wheel(const Settings& settings, const Uv& uv, const LockC
                              const LogSink& log, std::stop_token stop) {
   const bool on_the_node = settings.image.empty();  // an image has an MPI and compilers of its own, or says so itself
   const std::string key = build_key(lock, package, rule, rule.mpi && on_the_node ? mpi_version(stop) : "");
-  const fs::path place = settings.cache / "built" / key;
   LATHE_TRY(auto held,
             wait_for_lock(
                 settings.cache / "locks" / ("built-" + key), LockKind::exclusive,
                 [&] { log(fmt::format("{} is being built by another environment; waiting", package.name)); }, stop));
-  if (auto wheel = wheel_below(place)) {
+  if (auto wheel = find_kept_wheel(settings, key)) {
     log(fmt::format("{} {} was built before", package.name, package.version));
     return *wheel;
   }
@@ -121,11 +121,7 @@ Result<fs::path> build_wheel(const Settings& settings, const Uv& uv, const LockC
   LATHE_TRY(auto work, WorkFolder::make_only(settings.cache, "build-" + key));
   LATHE_TRY_VOID(prepare_build(settings, uv, lock, package, rule, python, work.path() / "venv", log, stop));
   LATHE_TRY(auto wheel, build(settings, uv, lock, package, rule, work.path(), log, stop));
-  LATHE_TRY_VOID(make_folders(place));
-  std::error_code problem;
-  const fs::path kept = place / wheel.filename();
-  fs::rename(wheel, kept, problem);  // the last step: a folder without a wheel means nothing
-  if (problem) return base::fail(base::errno_error(problem.value(), "keeping " + kept.string()));
+  LATHE_TRY(auto kept, keep_wheel(settings, key, wheel));  // the last step: a folder without a wheel means nothing
   log(fmt::format("built {}", wheel.filename().string()));
   return kept;
 }

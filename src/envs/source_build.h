@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "envs/lock.h"
@@ -14,6 +15,9 @@
 #include "envs/uv.h"
 
 namespace lathe::envs {
+
+// What a build sees of the era whose tools it is made with.
+inline constexpr std::string_view kEraVariable = "LATHE_AS_OF";
 
 struct BuildRule {
   std::vector<std::string> requires_;            // of the build itself

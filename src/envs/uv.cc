@@ -61,7 +61,25 @@ base::Result<fs::path> install_uv(const Settings& settings, const LogSink& log, 
           .hint("install it (pip install uv) and name it in config.yaml as environments: {uv: PATH}"));
 }
 
+bool is_disk_complaint(std::string_view complaint) {
+  for (const char* sign : {"No space left on device", "os error 28", "Disk quota exceeded", "os error 122"})
+    if (complaint.find(sign) != std::string_view::npos) return true;
+  return false;
+}
+
+Error full_disk(const Settings& settings) {
+  return Error(Code::no_space, "the disk of the environment cache is full")
+      .hint(fmt::format("free space in {}, remove unused environments (lathe env gc), or name another folder in "
+                        "config.yaml as environments: {{cache: PATH}}",
+                        settings.cache.string()));
+}
+
 }  // namespace
+
+// What is built from source in an image fits that image only.
+fs::path package_cache(const Settings& settings) {
+  return settings.cache / (settings.image.empty() ? "uv" : "uv-" + settings.image.substr(0, 12));
+}
 
 std::vector<std::string> tool_environment(const Settings& settings) {
   auto environment = sys::current_environment();
@@ -70,9 +88,7 @@ std::vector<std::string> tool_environment(const Settings& settings) {
         "UV_SYSTEM_PYTHON", "UV_PROJECT", "UV_WORKING_DIRECTORY", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_RESOLUTION",
         "UV_NO_BINARY", "UV_ONLY_BINARY", "UV_REQUIRE_HASHES", "UV_LINK_MODE", "UV_COMPILE_BYTECODE"})
     sys::unset_variable(environment, name);
-  // What is built from source in an image fits that image only.
-  const std::string packages = settings.image.empty() ? "uv" : "uv-" + settings.image.substr(0, 12);
-  sys::set_variable(environment, "UV_CACHE_DIR", (settings.cache / packages).string());
+  sys::set_variable(environment, "UV_CACHE_DIR", package_cache(settings).string());
   sys::set_variable(environment, "UV_PYTHON_INSTALL_DIR", (settings.cache / "python").string());
   sys::set_variable(environment, "UV_NO_PROGRESS", "1");
   sys::set_variable(environment, "NO_COLOR", "1");
@@ -128,6 +144,7 @@ base::Result<Uv::Answer> Uv::run(std::vector<std::string> arguments, const LogSi
   LATHE_TRY(auto result, run_tool(settings_, std::move(request), take, stop));
   Answer answer{result.status, std::move(result.output), {}};
   for (const auto& line : tail) answer.complaint += line + "\n";
+  if (!answer.ok() && is_disk_complaint(answer.complaint)) return base::fail(full_disk(settings_));
   return answer;
 }
 

@@ -21,7 +21,8 @@ class Uv {
   // Looks as `environments: uv` says, then $LATHE_UV, beside our binary, on PATH; else installs one below the cache.
   static base::Result<Uv> find(const Settings& settings, const LogSink& log, std::stop_token stop);
 
-  // A child's result, whatever its status; stderr goes to the log and its end into `complaint`.
+  // A child's result, whatever its status; stderr goes to the log and its end into `complaint`. A full disk is an error
+  // of its own, `no_space`, whatever uv makes of it.
   struct Answer {
     int status = 0;
     std::string output, complaint;
@@ -49,6 +50,9 @@ std::vector<std::string> source_arguments(const Settings& settings, const PipOpt
 
 // The variables of a tool's process: ours without what would lead it astray, and with our cache.
 std::vector<std::string> tool_environment(const Settings& settings);
+
+// uv's own cache: the node's, or that of the image in which it runs.
+std::filesystem::path package_cache(const Settings& settings);
 
 // Whether uv complained that it could not reach something, so that the cache is worth a try.
 bool is_network_complaint(std::string_view complaint);

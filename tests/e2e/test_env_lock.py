@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 
 import pytest
 
+from harness import environments
 from harness.environments import Index, Probe, ProbeError, define, packages, python, sdist, sources, wheel
 
 
@@ -223,6 +225,52 @@ def test_a_source_package_is_built_here(probe, index):
     lock = probe.lock("source-thing")
     assert json.loads(pathlib.Path(lock).read_text())["packages"][0]["source"] == "built"
     assert python(probe.realise(lock), "import source_thing; print(source_thing.version)") == "1.0"
+
+
+def counted_builds(monkeypatch, file):
+    """Source packages made from here on write a line to FILE for each build: the date of its tools."""
+    tell = f"import os\nopen({str(file)!r}, 'a').write(os.environ.get('LATHE_AS_OF', '-') + chr(10))\n"
+    build = environments.BACKEND.replace("    name =", "    tell()\n    name =", 1)
+    monkeypatch.setattr(environments, "BACKEND", "def tell():\n    " + tell.replace("\n", "\n    ") + build)
+    return lambda: file.read_text().splitlines() if file.exists() else []
+
+
+def test_a_source_package_is_built_once_for_many_environments(probe, index, monkeypatch, tmp_path):
+    builds = counted_builds(monkeypatch, tmp_path / "builds")
+    index.take(sdist(index.folder, "source-thing", "1.0"))
+    for number in range(3):
+        index.add(f"beside{number}", "1.0")
+        lock = probe.lock("source-thing", f"beside{number}")
+        prefix = probe.realise(lock)
+        assert python(prefix, "import source_thing; print(source_thing.version)") == "1.0"
+        assert builds() == ["today"]
+    (info,) = prefix.glob("lib/python*/site-packages/source_thing-1.0.dist-info")
+    assert not (info / "direct_url.json").exists(), "a package does not speak of a path of this machine"
+    # Nor is it built again when the index is away.
+    index.close()
+    shutil.rmtree(probe.cache / "realised")
+    assert probe.realise(lock) == prefix
+    assert builds() == ["today"]
+
+
+def test_a_source_package_is_built_with_the_tools_of_each_era(probe, index, monkeypatch, tmp_path):
+    builds = counted_builds(monkeypatch, tmp_path / "builds")
+    index.take(sdist(index.folder, "source-thing", "1.0"), date="2018-01-01")
+    index.add("old-thing", "1.0", date="2024-01-01")
+    index.add("new-thing", "1.0", date="2025-01-01")
+    for beside in ("old-thing==1.0", "new-thing==1.0", "old-thing==1.0"):
+        probe.realise(probe.lock("source-thing==1.0", beside))
+    assert [line[:4] for line in builds()] == ["2024", "2025"]
+
+
+def test_sources_that_were_fetched_again_do_not_pile_up(probe, index):
+    index.take(sdist(index.folder, "source-thing", "1.0"))
+    for number in range(3):
+        index.add(f"beside{number}", "1.0")
+        probe.realise(probe.lock("source-thing", f"beside{number}"))
+    probe.run("gc", 3600)
+    (package,) = probe.cache.glob("uv/sdists-*/index/*/source-thing/1.0")
+    assert len([path for path in package.iterdir() if path.is_dir()]) == 1
 
 
 def test_what_a_build_lacks_on_the_machine_is_named_with_the_command(probe, index, monkeypatch, tmp_path):

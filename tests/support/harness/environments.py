@@ -149,12 +149,12 @@ def sources(name, version="1.0"):
     }
 
 
-def sdist(folder, name, version="1.0"):
+def sdist(folder, name, version="1.0", files=None):
     base = f"{name.replace('-', '_')}-{version}"
     path = pathlib.Path(folder) / f"{base}.tar.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:gz") as archive:
-        for entry, text in sources(name, version).items():
+        for entry, text in {**sources(name, version), **(files or {})}.items():
             info = tarfile.TarInfo(f"{base}/{entry}")
             info.size = len(text.encode())
             archive.addfile(info, io.BytesIO(text.encode()))
