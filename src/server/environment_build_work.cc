@@ -94,15 +94,17 @@ Task<envs::Lock> EnvironmentBuilds::make_lock(WorkPtr work, const envs::Spec& sp
   work->build.state = State::locking;
   co_await store(work, "locking");
   auto credentials = co_await index_credentials(core_, work->build.workspace, index_urls(spec));
-  auto lock = co_await threads_.run(core_.home, [&] {
+  std::optional<envs::Lock> lock;
+  auto resolve = [&] {
     auto settings = site_.for_locking();
     settings.credentials = credentials;
     if (work->build.source) settings.source_folder = base::value_or_throw(core_.views.get(*work->build.source));
     auto log = [&](std::string_view line) { work->log->line(line); };
-    return base::value_or_throw(envs::make_lock(settings, spec, log, work->stop.get_token()));
-  });
-  co_await keep_lock(work, lock);
-  co_return lock;
+    lock = base::value_or_throw(envs::make_lock(settings, spec, log, work->stop.get_token()));
+  };
+  co_await with_room(work, resolve);
+  co_await keep_lock(work, *lock);
+  co_return *lock;
 }
 
 // The document and the SDK are in the store before a row names them.
@@ -121,19 +123,21 @@ Task<void> EnvironmentBuilds::keep_lock(WorkPtr work, const envs::Lock& lock) {
 Task<void> EnvironmentBuilds::realise(WorkPtr work, const envs::Lock& lock) {
   auto credentials = co_await index_credentials(core_, work->build.workspace, index_urls(lock));
   BuildFiles files(core_.store, folder_ / fmt::format("{}.files", work->build.id));
-  auto ensure = [&]() -> Task<void> {
-    co_await threads_.run(core_.home, [&] {
-      auto settings = site_.for_lock(lock);
-      settings.credentials = credentials;
-      settings.fetch_file = [&](const base::Digest& digest, const std::string& name) {
-        return files.fetch(digest, name);
-      };
-      auto log = [&](std::string_view line) { work->log->line(line); };
-      return base::value_or_throw(envs::Cache(settings).ensure(lock, log, work->stop.get_token(), envs::Check::files));
-    });
+  auto ensure = [&] {
+    auto settings = site_.for_lock(lock);
+    settings.credentials = credentials;
+    settings.fetch_file = [&](const base::Digest& digest, const std::string& name) {
+      return files.fetch(digest, name);
+    };
+    auto log = [&](std::string_view line) { work->log->line(line); };
+    base::value_or_throw(envs::Cache(settings).ensure(lock, log, work->stop.get_token(), envs::Check::files));
   };
+  co_await with_room(work, ensure);
+}
+
+Task<void> EnvironmentBuilds::with_room(WorkPtr work, std::function<void()> piece) {
   try {
-    co_await ensure();
+    co_await threads_.run(core_.home, [&] { piece(); });
     co_return;
   } catch (const Error& error) {
     if (error.code() != Code::no_space) throw;
@@ -142,7 +146,7 @@ Task<void> EnvironmentBuilds::realise(WorkPtr work, const envs::Lock& lock) {
   // A full disk: what can be built again goes first.
   auto room = co_await collect({.unused_for = std::nullopt, .max_bytes = 0}, false, {"server", 0, "full disk"});
   work->log->line(fmt::format("{} environments removed, {}", room.removed.size(), base::human_bytes(room.bytes)));
-  co_await ensure();
+  co_await threads_.run(core_.home, [&] { piece(); });
 }
 
 Task<void> EnvironmentBuilds::store(WorkPtr work, std::string detail) {
@@ -202,20 +206,28 @@ void EnvironmentBuilds::compile_later(base::Digest lock) {
 Task<void> EnvironmentBuilds::compile(base::Digest lock) {
   std::stop_source stop;
   rt::CancelSubscription stopping(core_.scope.token(), [&stop] { stop.request_stop(); });
-  auto compiled = co_await threads_.run(core_.home, [&] {
-    auto made = site_.cache().compile_bytecode(lock, [](std::string_view) {}, stop.get_token());
-    if (made || made.error().code() != Code::cancelled) ::unlink(compile_mark(lock).c_str());
-    return made;
-  });
+  auto compiled = co_await threads_.run(
+      core_.home, [&] { return site_.cache().compile_bytecode(lock, [](std::string_view) {}, stop.get_token()); });
+  if (!compiled && compiled.error().code() == Code::cancelled) co_return;  // the next server does it
   if (!compiled) {
     base::log::warn("an environment was not compiled", {{"lock", lock.hex()}, {"why", compiled.error().text()}});
     compiled_.erase(lock);
   }
+  co_await tidy();
+  ::unlink(compile_mark(lock).c_str());
+}
+
+Task<void> EnvironmentBuilds::tidy() {
   const auto& rules = core_.site.environments;
   envs::CollectPolicy policy;
   if (rules.keep.count() > 0) policy.unused_for = rules.keep;
   if (rules.limit_bytes > 0) policy.max_bytes = rules.limit_bytes;
-  co_await collect(policy, false, {"server", 0, "after a build"});
+  try {
+    co_await collect(policy, false, {"server", 0, "after a build"});
+  } catch (const Error& error) {
+    if (error.code() == Code::conflict) co_return;  // somebody collects already
+    base::log::warn("environments were not collected", {{"why", error.text()}});
+  }
 }
 
 Task<void> EnvironmentBuilds::import(std::string workspace, Definition definition, envs::Lock lock, Caller caller) {

@@ -4,6 +4,7 @@
 // one goes on with them. A build that only runs wanted is given up when the last of them is canceled.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -77,11 +78,15 @@ class EnvironmentBuilds {
   rt::Task<envs::Lock> make_lock(WorkPtr work, const envs::Spec& spec);
   rt::Task<void> keep_lock(WorkPtr work, const envs::Lock& lock);
   rt::Task<void> realise(WorkPtr work, const envs::Lock& lock);
+  // A piece of work on a thread; when it meets a full disk, once more after what nobody uses was removed.
+  rt::Task<void> with_room(WorkPtr work, std::function<void()> piece);
   rt::Task<void> finish(WorkPtr work, std::optional<base::Error> failure);
   rt::Task<void> store(WorkPtr work, std::string detail);
   rt::Task<void> compile(base::Digest lock);
   rt::Task<void> recover_compiling();
-  // Is there while the environment waits to be compiled, so that a later server does it.
+  // Collects by the site's rules.
+  rt::Task<void> tidy();
+  // Is there until the environment is compiled and the cache is tidy again, so that a later server does it.
   std::filesystem::path compile_mark(const base::Digest& lock) const {
     return folder_ / (std::string(kCompilePrefix) + lock.hex());
   }

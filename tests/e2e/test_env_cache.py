@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness.environments import CACHE, Index, Probe, ProbeError, conda_channel, packages, python, wheel
+from harness.environments import CACHE, Index, Probe, ProbeError, conda_channel, packages, python, sdist, wheel
 from harness.wait import wait_for
 
 KILLS = int(os.environ.get("LATHE_ENV_KILLS", "12"))
@@ -176,24 +176,44 @@ def test_a_killed_one_takes_its_tools_along(probe, index):
     index.stall.set()
 
 
-@pytest.mark.root
-def test_a_full_disk_is_said_and_nothing_is_left(index, tmp_path):
+@pytest.fixture
+def small_disk():
     disk = pathlib.Path(tempfile.mkdtemp(prefix="lathe-disk-"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", disk], check=True)
-    try:
-        index.add("large", "1.0", files={"large.txt": "".join(random.choices("abcdef", k=4_000_000))})
-        probe = Probe(tmp_path, index=index.url, cache=disk / "cache")
-        lock = probe.lock("large==1.0")
-        with pytest.raises(ProbeError) as failure:
-            probe.realise(lock)
-        assert failure.value.code == "no-space" and "lathe env gc" in failure.value.hint
-        assert realised(probe.cache) == []
-        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+    disk.rmdir()
+
+
+def grow(disk):
+    subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+
+
+@pytest.mark.root
+def test_a_full_disk_is_said_and_nothing_is_left(index, tmp_path, small_disk):
+    index.add("large", "1.0", files={"large.txt": "".join(random.choices("abcdef", k=4_000_000))})
+    probe = Probe(tmp_path, index=index.url, cache=small_disk / "cache")
+    lock = probe.lock("large==1.0")
+    with pytest.raises(ProbeError) as failure:
         probe.realise(lock)
-        nothing_half(probe.cache)
-    finally:
-        subprocess.run(["umount", "--lazy", disk], check=True)
-        disk.rmdir()
+    assert failure.value.code == "no-space" and "lathe env gc" in failure.value.hint
+    assert realised(probe.cache) == []
+    grow(small_disk)
+    probe.realise(lock)
+    nothing_half(probe.cache)
+
+
+@pytest.mark.root
+def test_a_full_disk_while_resolving_is_no_question_of_versions(index, tmp_path, small_disk):
+    # What a source package needs is known only when it is unpacked.
+    index.take(sdist(index.folder, "large", files={"large.txt": "x" * 4_000_000}))
+    probe = Probe(tmp_path, index=index.url, cache=small_disk / "cache")
+    with pytest.raises(ProbeError) as failure:
+        probe.lock("large==1.0")
+    assert failure.value.code == "no-space" and "the disk of the environment cache is full" in failure.value.message
+    assert str(probe.cache) in failure.value.hint and "environments: {cache: PATH}" in failure.value.hint
+    grow(small_disk)
+    assert packages(probe.lock("large==1.0"))
 
 
 def test_unused_ones_are_removed_and_used_ones_stay(probe):
