@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "runner/output_folders.h"
+#include "sys/process_tree.h"
 
 namespace lathe::runner {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 // Most short runs are over by then and cost neither threads nor connections.
 constexpr base::Duration kShortLife = std::chrono::milliseconds(150);
 constexpr int kPipeBytes = 1 << 20;
+constexpr auto kKillLimit = std::chrono::seconds(60);
 // Pieces of output taken before the other descriptors are looked at again.
 constexpr int kPumpsPerTurn = 16;
 
@@ -64,14 +66,16 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   metrics_watch_ = watch_metrics(shop_.metrics.folder());
   started_ = sys::utc_now();
   auto save_rest = [&] { shop_.log.save_rest(pipe.read.get()); };
-  LATHE_TRY(Guardian guardian,
-            Guardian::start(program, group_ ? &*group_ : nullptr, {shop_.spool_lock, pipe.read.get()}, save_rest));
+  LATHE_TRY(auto guardian, sys::Guardian::start(program, {.group = group_ ? &*group_ : nullptr,
+                                                          .keep = {shop_.spool_lock, pipe.read.get()},
+                                                          .last_words = save_rest}));
   guardian_.emplace(std::move(guardian));
   pipe.write.reset();
   output_ = std::move(pipe.read);
   on_inbox();  // a wish that came while the folder was prepared
   loop();
   auto report = guardian_->read_report();
+  if (!report) sys::kill_own_descendants(kKillLimit);  // the runner is a subreaper, too: the rest has come to it
   drain();
   if (report && !report->started) return base::fail(base::Code::io, "{}", report->start_error);
   return make_record(report);
@@ -162,7 +166,7 @@ void Supervisor::on_metrics() {
   metric_thread_.emplace(shop_.metrics, shop_.make_link(), std::move(metrics_watch_), shop_.inbox, shop_.backoff);
 }
 
-model::ExitRecord Supervisor::make_record(const std::optional<GuardianReport>& report) const {
+model::ExitRecord Supervisor::make_record(const std::optional<sys::GuardianReport>& report) const {
   model::ExitRecord exit;
   exit.started = started_;
   exit.ended = sys::utc_now();

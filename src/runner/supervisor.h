@@ -12,7 +12,6 @@
 #include "base/time.h"
 #include "model/run.h"
 #include "runner/artifact_uploader.h"
-#include "runner/guardian.h"
 #include "runner/inbox.h"
 #include "runner/inputs.h"
 #include "runner/live_uploader.h"
@@ -24,6 +23,7 @@
 #include "runner/watcher.h"
 #include "sys/cgroup.h"
 #include "sys/clock.h"
+#include "sys/guardian.h"
 
 namespace lathe::runner {
 
@@ -68,11 +68,11 @@ class Supervisor {
   void request_stop(model::EndReason reason, std::string message);
   void kill();
   void drain();
-  model::ExitRecord make_record(const std::optional<GuardianReport>& report) const;
+  model::ExitRecord make_record(const std::optional<sys::GuardianReport>& report) const;
 
   Workshop shop_;
   std::optional<sys::Cgroup> group_;
-  std::optional<Guardian> guardian_;
+  std::optional<sys::Guardian> guardian_;
   sys::Fd output_;
   std::optional<sys::BootTimer> limit_, grace_, life_;
   std::optional<ShipperThread> shipper_thread_;

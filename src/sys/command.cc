@@ -11,13 +11,15 @@
 
 #include "base/strings.h"
 #include "sys/fd.h"
-#include "sys/process.h"
+#include "sys/guardian.h"
 
 namespace lathe::sys {
 namespace {
 
 constexpr std::size_t kMaxOutput = 64 << 20;
 constexpr std::size_t kMaxLine = 64 << 10;
+// For what a tool leaves running on purpose: podman's monitor removes the container after podman has ended.
+constexpr auto kPatience = std::chrono::seconds(10);
 
 // Cuts what comes out of a pipe into lines; "\r" ends one, too, as progress bars use it.
 class Lines {
@@ -52,20 +54,17 @@ bool read_some(Fd& fd, Take take) {
   return n > 0;
 }
 
-int wait_for_end(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+int exit_status(int wait_status) {
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-// Until the child has ended: its descendants may hold the pipes for longer, and are not waited for.
-void pump(const Child& child, Fd output, Fd errors, const Fd& wake, CommandResult& result, Lines& lines) {
+// Until the program and all below it have ended.
+void pump(const Guardian& guardian, Fd output, Fd errors, const Fd& wake, CommandResult& result, Lines& lines) {
   bool ended = false;
   while (true) {
     pollfd fds[] = {{output.get(), POLLIN, 0},
                     {errors.get(), POLLIN, 0},
-                    {ended ? -1 : child.pidfd.get(), POLLIN, 0},
+                    {ended ? -1 : guardian.fd(), POLLIN, 0},
                     {wake.get(), POLLIN, 0}};
     if (::poll(fds, 4, ended ? 0 : -1) < 0 && errno != EINTR) break;
     if (fds[3].revents != 0) break;
@@ -89,19 +88,20 @@ base::Result<CommandResult> run_command(const CommandRequest& request, const Lin
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   SpawnRequest spawning{
       request.argv, request.environment, request.directory, -1, output.write.get(), error.write.get(), {}};
-  LATHE_TRY(auto child, spawn(spawning));
+  LATHE_TRY(auto guardian, Guardian::start(spawning, {.patience = kPatience}));
   output.write.reset();
   error.write.reset();
   CommandResult result;
   Lines lines(errors);
   {
     std::stop_callback on_stop(stop, [&] { ::eventfd_write(wake.get(), 1); });
-    pump(child, std::move(output.read), std::move(error.read), wake, result, lines);
+    pump(guardian, std::move(output.read), std::move(error.read), wake, result, lines);
   }
-  // Whatever it left running belongs to it: nothing of a tool outlives the tool.
-  ::kill(-child.pid, SIGKILL);
-  result.status = wait_for_end(child.pid);
+  if (stop.stop_requested()) guardian.kill();
+  auto report = guardian.read_report();
   if (stop.stop_requested()) return base::fail(base::Code::cancelled, "stopped");
+  if (report && !report->started) return base::fail(base::Error(report->start_code, report->start_error));
+  result.status = report ? exit_status(report->wait_status) : 128 + SIGKILL;
   return result;
 }
 

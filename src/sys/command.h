@@ -1,6 +1,7 @@
 // run_command: one child process from start to end, its output given out by the line. For tools that we drive (uv,
-// interpreters, compilers): the child leads a process group of its own, dies with the calling thread, and is killed
-// with its whole group when a stop is asked for. Blocking; safe on any thread.
+// interpreters, compilers): everything that the child starts, a compiler that uv started for a package, is below a
+// guardian (sys/guardian.h) and ends with it: when a stop is asked for, and when we are killed. Blocking; safe on any
+// thread.
 #pragma once
 
 #include <functional>

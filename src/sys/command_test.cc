@@ -1,10 +1,15 @@
 #include "sys/command.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
+
+#include "support/temp_folder.h"
+#include "sys/fd.h"
 
 namespace lathe::sys {
 namespace {
@@ -55,6 +60,42 @@ TEST(RunCommand, DoesNotWaitForWhatAToolLeavesRunning) {
   auto result = run_command(shell("sleep 1000 & echo done"), {}, {});
   ASSERT_TRUE(result);
   EXPECT_EQ("done\n", result->output);
+}
+
+TEST(RunCommand, LetsWhatHasLeftTheGroupTidyUp) {
+  support::TempFolder temp;
+  const std::string there = temp.path() / "there", tidy = temp.path() / "tidy";
+  // It writes only after its parent has gone.
+  const std::string daemon = fmt::format("echo > {}; while kill -0 $0 2>/dev/null; do :; done; echo > {}", there, tidy);
+  auto result =
+      run_command(shell(fmt::format("setsid sh -c '{}' $$ & while [ ! -e {} ]; do :; done", daemon, there)), {}, {});
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(std::filesystem::exists(tidy));
+}
+
+TEST(RunCommand, EndsWithUsWhateverItStarted) {
+  Fd read, write;
+  {
+    auto pipe = make_pipe();
+    ASSERT_TRUE(pipe);
+    read = std::move(pipe->read), write = std::move(pipe->write);
+  }
+  // A process of its own, which is killed while its tool's daemon, in another session, says that it is there.
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    run_command(shell("setsid sh -c 'echo $$ >&2; sleep 1000' & wait"),
+                [&](std::string_view line) { (void)!::write(write.get(), line.data(), line.size()); }, {});
+    ::_exit(0);
+  }
+  char text[32] = {};
+  ASSERT_GT(::read(read.get(), text, sizeof text - 1), 0);
+  const pid_t daemon = std::stoi(text);
+  EXPECT_EQ(0, ::kill(daemon, 0));
+  ::kill(owner, SIGKILL);
+  ::waitpid(owner, nullptr, 0);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (::kill(daemon, 0) == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_NE(0, ::kill(daemon, 0));
 }
 
 TEST(Environment, SettingReplaces) {

@@ -91,19 +91,18 @@ def test_a_kill_of_the_server_while_it_downloads(make_server, tmp_path, index, m
     kill_and_go_on(server, client, run, index.stall.set, cache, mark)
 
 
-def test_a_kill_of_the_server_while_a_source_package_is_built(make_server, tmp_path, monkeypatch):
+def test_a_kill_of_the_server_while_a_source_package_is_built(make_server, tmp_path, monkeypatch, mark):
     reached, opened = tmp_path / "reached", tmp_path / "opened"
     waits = f"import os, time\nopen({str(reached)!r}, 'w')\n"
     waits += f"while not os.path.exists({str(opened)!r}): time.sleep(0.02)\n"
     monkeypatch.setattr(environments, "BACKEND", waits + environments.BACKEND)
     sdist(tmp_path / "wheelhouse", "own", "1.0")
     cache = tmp_path / "cache"
-    server = make_server(config=site(cache, tmp_path / "wheelhouse"))
+    server = make_server(config=site(cache, tmp_path / "wheelhouse"), environment={TOOLS: mark})
     client = server.start().prepare().client()
     run = submit(client, snapshot(server, tmp_path / "source"), "own==1.0")
     wait_for(reached.exists, 60, "the build of the package")
-    # What the tool itself has started may live on; it ends when it is done, and nobody looks at what it made.
-    kill_and_go_on(server, client, run, opened.touch, cache)
+    kill_and_go_on(server, client, run, opened.touch, cache, mark)
 
 
 def test_a_stop_leaves_the_build_to_the_next_server(make_server, tmp_path, wheelhouse):

@@ -1,4 +1,4 @@
-#include "runner/guardian.h"
+#include "sys/guardian.h"
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -12,28 +12,31 @@
 
 #include "sys/process_tree.h"
 
-namespace lathe::runner {
+namespace lathe::sys {
 namespace {
 
 constexpr auto kKillLimit = std::chrono::seconds(60);
 constexpr char kTerminate = 'T', kKill = 'K';
 
-// The life of the guardian, in its own process. Leaves by _exit: the runner's objects in its memory are not its own.
+// The life of the guardian, in its own process. Leaves by _exit: the objects in its memory are not its own.
 class Guard {
  public:
-  Guard(int control, sys::Cgroup* group, const std::function<void()>& last_words)
-      : control_(control), group_(group), last_words_(last_words) {}
+  Guard(int control, const GuardianOrder& order) : control_(control), order_(order) {}
 
-  [[noreturn]] void run(const sys::SpawnRequest& program) {
+  [[noreturn]] void run(const SpawnRequest& program) {
     ::prctl(PR_SET_NAME, "lathe-guardian");
-    auto children = sys::block_signals({SIGCHLD});
-    auto ready = sys::become_subreaper();
-    auto child = children && ready ? sys::spawn(program) : base::fail(ready ? children.error() : ready.error());
-    ::close(program.output);  // the log ends when the last process of the run has closed it
+    for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);  // it ends when its program has, or we
+    auto children = block_signals({SIGCHLD});
+    auto ready = become_subreaper();
+    auto child = children && ready ? spawn(program) : base::fail(ready ? children.error() : ready.error());
+    // The output ends when the last process of the program has closed it.
+    ::close(program.output);
+    if (program.error != program.output) ::close(program.error);
     if (!child) give_up(child.error());
     report_.started = true;
     program_ = child->pid;
-    while (!ended_) wait_once(children->get());
+    while (!ended_) wait_once(children->get(), -1);
+    wait_for_leftovers(children->get());
     end_leftovers();
     send_report();
   }
@@ -42,6 +45,7 @@ class Guard {
   [[noreturn]] void give_up(const base::Error& error) {
     std::string text = error.text();
     text.copy(report_.start_error, sizeof report_.start_error - 1);
+    report_.start_code = error.code();
     send_report();
   }
 
@@ -57,9 +61,9 @@ class Guard {
     ::_exit(0);
   }
 
-  void wait_once(int children) {
+  void wait_once(int children, int milliseconds) {
     pollfd waits[] = {{control_, POLLIN, 0}, {children, POLLIN, 0}};
-    if (::poll(waits, 2, -1) < 0) return;
+    if (::poll(waits, 2, milliseconds) < 0) return;
     if (waits[0].revents != 0) obey();
     if (waits[1].revents != 0) reap(children);
   }
@@ -68,25 +72,25 @@ class Guard {
     char order = 0;
     ssize_t n = ::recv(control_, &order, 1, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) outlive_runner();
-    if (order == kTerminate) sys::signal_descendants(::getpid(), SIGTERM);
+    if (n <= 0) outlive_owner();
+    if (order == kTerminate) signal_descendants(::getpid(), SIGTERM);
     if (order == kKill) kill_now();
   }
 
   void kill_now() {
-    if (group_) group_->kill_all();
-    sys::signal_descendants(::getpid(), SIGKILL);
+    if (order_.group) order_.group->kill_all();
+    signal_descendants(::getpid(), SIGKILL);
   }
 
-  [[noreturn]] void outlive_runner() {
+  [[noreturn]] void outlive_owner() {
     end_leftovers();
-    if (group_) group_->remove();
-    last_words_();
+    if (order_.group) order_.group->remove();
+    if (order_.last_words) order_.last_words();
     ::_exit(0);
   }
 
   void reap(int children) {
-    sys::take_signals(children);
+    take_signals(children);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (pid != program_) continue;  // an orphan that had come to us
@@ -95,15 +99,30 @@ class Guard {
     }
   }
 
+  static bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
+
+  // What the program left in its own group was forgotten; what has left that group may have something to tidy up.
+  void wait_for_leftovers(int children) {
+    using Clock = std::chrono::steady_clock;
+    if (order_.patience.count() == 0 || !has_children()) return;
+    for (pid_t pid : descendants(::getpid()))
+      if (::getpgid(pid) == program_) ::kill(pid, SIGKILL);
+    const auto deadline = Clock::now() + order_.patience;
+    while (has_children()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      if (left.count() <= 0) return;
+      wait_once(children, static_cast<int>(left.count()));
+    }
+  }
+
   void end_leftovers() {
-    if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;  // the usual case: none
-    if (group_) group_->kill_all();
-    report_.unkillable = sys::kill_own_descendants(kKillLimit);
+    if (!has_children()) return;  // the usual case
+    if (order_.group) order_.group->kill_all();
+    report_.unkillable = kill_own_descendants(kKillLimit);
   }
 
   const int control_;
-  sys::Cgroup* const group_;
-  const std::function<void()>& last_words_;
+  const GuardianOrder& order_;
   GuardianReport report_;
   pid_t program_ = 0;
   bool ended_ = false;
@@ -111,19 +130,19 @@ class Guard {
 
 }  // namespace
 
-base::Result<Guardian> Guardian::start(const sys::SpawnRequest& program, sys::Cgroup* group, std::vector<int> keep,
-                                       const std::function<void()>& last_words) {
+base::Result<Guardian> Guardian::start(const SpawnRequest& program, GuardianOrder order) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return base::fail(base::errno_error(errno, "making a socket pair"));
-  sys::Fd ours(ends[0]), theirs(ends[1]);
+  Fd ours(ends[0]), theirs(ends[1]);
   pid_t pid = ::fork();
   if (pid < 0) return base::fail(base::errno_error(errno, "starting the guardian"));
   if (pid == 0) {
+    auto keep = order.keep;
     keep.insert(keep.end(), program.cgroups.begin(), program.cgroups.end());
-    keep.insert(keep.end(), {theirs.get(), program.output});
-    sys::close_all_except(std::move(keep));
-    Guard(theirs.get(), group, last_words).run(program);
+    keep.insert(keep.end(), {theirs.get(), program.input, program.output, program.error});
+    close_all_except(std::move(keep));
+    Guard(theirs.get(), order).run(program);
   }
   return Guardian(pid, std::move(ours));
 }
@@ -135,10 +154,9 @@ std::optional<GuardianReport> Guardian::read_report() {
   GuardianReport report;
   ssize_t n = ::recv(control_.get(), &report, sizeof report, 0);
   const bool whole = n == static_cast<ssize_t>(sizeof report);
-  if (!whole) sys::kill_own_descendants(kKillLimit);
   ::waitpid(pid_, nullptr, 0);
   if (whole) return report;
   return std::nullopt;
 }
 
-}  // namespace lathe::runner
+}  // namespace lathe::sys
