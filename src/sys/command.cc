@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::size_t kMaxOutput = 64 << 20;
 constexpr std::size_t kMaxLine = 64 << 10;
-// For what a tool leaves running on purpose: podman's monitor removes the container after podman has ended.
-constexpr auto kPatience = std::chrono::seconds(10);
 
 // Cuts what comes out of a pipe into lines; "\r" ends one, too, as progress bars use it.
 class Lines {
@@ -88,7 +86,7 @@ base::Result<CommandResult> run_command(const CommandRequest& request, const Lin
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   SpawnRequest spawning{
       request.argv, request.environment, request.directory, -1, output.write.get(), error.write.get(), {}};
-  LATHE_TRY(auto guardian, Guardian::start(spawning, {.patience = kPatience}));
+  LATHE_TRY(auto guardian, Guardian::start(spawning, {.leaves_daemons = request.leaves_daemons}));
   output.write.reset();
   error.write.reset();
   CommandResult result;

@@ -18,6 +18,8 @@ struct CommandRequest {
   std::vector<std::string> argv;         // argv[0] is a path: nothing is searched for
   std::vector<std::string> environment;  // "NAME=value"
   std::string directory;                 // empty: here
+  // What has left the tool's process group may live on after its end (podman's monitor, which removes the container).
+  bool leaves_daemons = false;
 };
 
 using LineSink = std::function<void(std::string_view line)>;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "support/temp_folder.h"
@@ -62,15 +63,39 @@ TEST(RunCommand, DoesNotWaitForWhatAToolLeavesRunning) {
   EXPECT_EQ("done\n", result->output);
 }
 
-TEST(RunCommand, LetsWhatHasLeftTheGroupTidyUp) {
+// Ends when the test has said so; then its file is there.
+struct Daemon {
   support::TempFolder temp;
-  const std::string there = temp.path() / "there", tidy = temp.path() / "tidy";
-  // It writes only after its parent has gone.
-  const std::string daemon = fmt::format("echo > {}; while kill -0 $0 2>/dev/null; do :; done; echo > {}", there, tidy);
-  auto result =
-      run_command(shell(fmt::format("setsid sh -c '{}' $$ & while [ ! -e {} ]; do :; done", daemon, there)), {}, {});
-  ASSERT_TRUE(result);
-  EXPECT_TRUE(std::filesystem::exists(tidy));
+  std::string there = temp.path() / "there", go = temp.path() / "go", done = temp.path() / "done";
+  CommandRequest request(bool leaves_daemons) {
+    const std::string daemon =
+        fmt::format("echo $$ > {0}.tmp; mv {0}.tmp {0}; while [ ! -e {1} ]; do :; done; echo > {2}", there, go, done);
+    auto out = shell(fmt::format("setsid sh -c '{}' & while [ ! -e {} ]; do :; done", daemon, there));
+    out.leaves_daemons = leaves_daemons;
+    return out;
+  }
+  bool is_alive() const {
+    pid_t pid = 0;
+    std::ifstream(there) >> pid;
+    return ::kill(pid, 0) == 0;
+  }
+};
+
+TEST(RunCommand, EndsADaemonOfATool) {
+  Daemon daemon;
+  ASSERT_TRUE(run_command(daemon.request(false), {}, {}));
+  EXPECT_FALSE(daemon.is_alive());
+}
+
+TEST(RunCommand, LetsADaemonLiveOnWhereThatIsMeant) {
+  Daemon daemon;
+  ASSERT_TRUE(run_command(daemon.request(true), {}, {}));
+  EXPECT_TRUE(daemon.is_alive());
+  std::ofstream(daemon.go).flush();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!std::filesystem::exists(daemon.done) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  EXPECT_TRUE(std::filesystem::exists(daemon.done));
 }
 
 TEST(RunCommand, EndsWithUsWhateverItStarted) {

@@ -35,9 +35,8 @@ class Guard {
     if (!child) give_up(child.error());
     report_.started = true;
     program_ = child->pid;
-    while (!ended_) wait_once(children->get(), -1);
-    wait_for_leftovers(children->get());
-    end_leftovers();
+    while (!ended_) wait_once(children->get());
+    order_.leaves_daemons && !killed_ ? end_group() : end_leftovers();
     send_report();
   }
 
@@ -61,9 +60,9 @@ class Guard {
     ::_exit(0);
   }
 
-  void wait_once(int children, int milliseconds) {
+  void wait_once(int children) {
     pollfd waits[] = {{control_, POLLIN, 0}, {children, POLLIN, 0}};
-    if (::poll(waits, 2, milliseconds) < 0) return;
+    if (::poll(waits, 2, -1) < 0) return;
     if (waits[0].revents != 0) obey();
     if (waits[1].revents != 0) reap(children);
   }
@@ -78,6 +77,7 @@ class Guard {
   }
 
   void kill_now() {
+    killed_ = true;
     if (order_.group) order_.group->kill_all();
     signal_descendants(::getpid(), SIGKILL);
   }
@@ -99,24 +99,13 @@ class Guard {
     }
   }
 
-  static bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
-
-  // What the program left in its own group was forgotten; what has left that group may have something to tidy up.
-  void wait_for_leftovers(int children) {
-    using Clock = std::chrono::steady_clock;
-    if (order_.patience.count() == 0 || !has_children()) return;
+  void end_group() {
     for (pid_t pid : descendants(::getpid()))
       if (::getpgid(pid) == program_) ::kill(pid, SIGKILL);
-    const auto deadline = Clock::now() + order_.patience;
-    while (has_children()) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-      if (left.count() <= 0) return;
-      wait_once(children, static_cast<int>(left.count()));
-    }
   }
 
   void end_leftovers() {
-    if (!has_children()) return;  // the usual case
+    if (::waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;  // the usual case: none
     if (order_.group) order_.group->kill_all();
     report_.unkillable = kill_own_descendants(kKillLimit);
   }
@@ -125,7 +114,7 @@ class Guard {
   const GuardianOrder& order_;
   GuardianReport report_;
   pid_t program_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, killed_ = false;
 };
 
 }  // namespace

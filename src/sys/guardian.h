@@ -10,7 +10,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,8 +38,8 @@ struct GuardianOrder {
   std::vector<int> keep = {};  // descriptors that the guardian holds as long as it lives
   // Said by the guardian when it has outlived us and killed the rest; may be empty.
   std::function<void()> last_words = {};
-  // How long processes that left the program's own group may live on after it before they are killed.
-  std::chrono::milliseconds patience{0};
+  // Processes that have left the program's own group may live on after its end; otherwise none does.
+  bool leaves_daemons = false;
 };
 
 class Guardian {
