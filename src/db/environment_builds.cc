@@ -90,6 +90,17 @@ std::vector<Build> live(Connection& connection) {
       connection.prepare(std::string(kSelect) + " INDEXED BY environment_builds_live WHERE ended IS NULL ORDER BY id"));
 }
 
+int trim(Connection& connection, std::string_view workspace, const base::Digest& definition, int keep) {
+  return connection
+      .prepare(
+          "DELETE FROM environment_builds WHERE id IN"
+          " (SELECT id FROM environment_builds INDEXED BY environment_builds_by_definition"
+          "  WHERE workspace = ? AND definition = ? AND ended IS NOT NULL ORDER BY id DESC LIMIT -1 OFFSET ?)"
+          " AND NOT EXISTS (SELECT 1 FROM run_environments WHERE build = environment_builds.id)")
+      .bind_all(workspace, definition, keep)
+      .run();
+}
+
 Page<Build> list(Connection& connection, std::string_view workspace, int limit, std::string_view cursor) {
   check_limit(limit);
   const std::string scope = fmt::format("environment builds\n{}", workspace);

@@ -39,6 +39,9 @@ void update(Connection& connection, const Build& build);
 std::optional<Build> find(Connection& connection, std::string_view workspace, std::int64_t id);
 // Those that are not over, the oldest first.
 std::vector<Build> live(Connection& connection);
+// Removes all but the newest `keep` of those that are over, of one definition; never one whose log is a file of a run.
+// Returns how many.
+int trim(Connection& connection, std::string_view workspace, const base::Digest& definition, int keep);
 // Newest first.
 Page<Build> list(Connection& connection, std::string_view workspace, int limit, std::string_view cursor);
 

@@ -64,6 +64,31 @@ TEST_F(BuiltEnvironments, AreListedNewestFirstAndByPages) {
   EXPECT_FALSE(rest.next);
 }
 
+TEST_F(BuiltEnvironments, AreTrimmedToTheNewestThatAreOver) {
+  const auto other = base::sha256("other definition");
+  environment_locks::put_definition(connection, other, "{}");
+  std::vector<std::int64_t> ids;
+  for (int i = 0; i < 6; ++i) {
+    auto build = make();
+    if (i == 5) build.definition = other;
+    build = environment_builds::insert(connection, build);
+    ids.push_back(build.id);
+    if (i == 1) continue;  // under way
+    build.ended = base::UtcTime{7};
+    environment_builds::update(connection, build);
+  }
+  auto run = add_run(connection, make_run("a"));
+  run_environments::put(connection, run.sequence, {"tf", "1", kDefinition, kLock, ids[0], "[]"});
+  EXPECT_EQ(environment_builds::trim(connection, "ws", kDefinition, 2), 1);
+  auto is_there = [&](int i) { return environment_builds::find(connection, "ws", ids[i]).has_value(); };
+  EXPECT_TRUE(is_there(0)) << "its log is a file of a run";
+  EXPECT_TRUE(is_there(1)) << "it is under way";
+  EXPECT_FALSE(is_there(2));
+  EXPECT_TRUE(is_there(3) && is_there(4)) << "the newest";
+  EXPECT_TRUE(is_there(5)) << "another definition";
+  EXPECT_EQ(environment_builds::trim(connection, "ws", kDefinition, 2), 0);
+}
+
 TEST_F(BuiltEnvironments, KeepTheirLockAndWhatItNeeds) {
   EXPECT_FALSE(environment_locks::is_lock(connection, kLock));
   environment_locks::Locked locked{kLock, "[]", {9}, "ada"};

@@ -410,6 +410,7 @@ CREATE TABLE environment_builds (
 ) STRICT;
 CREATE INDEX environment_builds_by_workspace ON environment_builds (workspace);
 CREATE INDEX environment_builds_live ON environment_builds (id) WHERE ended IS NULL;
+CREATE INDEX environment_builds_by_definition ON environment_builds (workspace, definition);
 
 -- The environment of a run that Lathe builds, fixed at its submit; the lock follows before it is queued.
 CREATE TABLE run_environments (
@@ -422,3 +423,4 @@ CREATE TABLE run_environments (
   substitutions_json TEXT NOT NULL
 ) STRICT;
 CREATE INDEX run_environments_by_lock ON run_environments (lock) WHERE lock IS NOT NULL;
+CREATE INDEX run_environments_by_build ON run_environments (build) WHERE build IS NOT NULL;

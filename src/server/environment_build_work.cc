@@ -24,6 +24,9 @@ namespace json = boost::json;
 
 namespace {
 
+// Of each definition; those of runs are kept besides, as long as the runs.
+constexpr int kKeptBuilds = 20;
+
 std::string error_json(const Error& error) {
   json::object out{{"code", base::code_name(error.code())}, {"message", error.text()}};
   out["hint"] = error.hint().empty() ? json::value(nullptr) : json::value(error.hint());
@@ -156,9 +159,10 @@ Task<void> EnvironmentBuilds::store(WorkPtr work, std::string detail) {
     return core_.database.write([&](db::Connection& connection) {
       db::environment_builds::update(connection, work->build);
       db::events::append_build(connection, work->build.workspace, work->build.id, detail, now);
-      if (work->build.ended)
-        audit(connection, {"server", 0, "builds"}, now, "environment.built", fmt::format("build {}", work->build.id),
-              detail);
+      if (!work->build.ended) return;
+      db::environment_builds::trim(connection, work->build.workspace, work->build.definition, kKeptBuilds);
+      audit(connection, {"server", 0, "builds"}, now, "environment.built", fmt::format("build {}", work->build.id),
+            detail);
     });
   });
   work->changed.notify();
@@ -225,7 +229,6 @@ Task<void> EnvironmentBuilds::tidy() {
   try {
     co_await collect(policy, false, {"server", 0, "after a build"});
   } catch (const Error& error) {
-    if (error.code() == Code::conflict) co_return;  // somebody collects already
     base::log::warn("environments were not collected", {{"why", error.text()}});
   }
 }

@@ -58,7 +58,12 @@ std::string substitutions_json(const envs::Lock& lock) {
 }
 
 EnvironmentBuilds::EnvironmentBuilds(Core& core, EnvironmentSite& site, fs::path folder)
-    : core_(core), site_(site), folder_(std::move(folder)), turns_(core.home), starting_(core.home) {}
+    : core_(core),
+      site_(site),
+      folder_(std::move(folder)),
+      turns_(core.home),
+      starting_(core.home),
+      collecting_(core.home) {}
 
 EnvironmentBuilds::WorkPtr EnvironmentBuilds::find_work(std::int64_t id) const {
   auto found = works_.find(id);
@@ -267,6 +272,7 @@ Task<envs::Lock> EnvironmentBuilds::read_lock(base::Digest digest) {
 }
 
 Task<envs::Collected> EnvironmentBuilds::collect(envs::CollectPolicy policy, bool dry_run, Caller caller) {
+  auto turn = co_await collecting_.lock();
   auto collected = co_await core_.store_work.run_alone("a collection of environments", {}, [&](const StoreWork::GoOn&) {
     return base::value_or_throw(site_.cache().collect(policy, dry_run));
   });

@@ -64,6 +64,7 @@ class EnvironmentBuilds {
   rt::Task<void> import(std::string workspace, Definition definition, envs::Lock lock, Caller caller);
   // The document. Throws not_found.
   rt::Task<envs::Lock> read_lock(base::Digest digest);
+  // After the one that goes on already, such as that at the end of a build.
   rt::Task<envs::Collected> collect(envs::CollectPolicy policy, bool dry_run, Caller caller);
 
  private:
@@ -102,7 +103,8 @@ class EnvironmentBuilds {
   std::set<base::Digest> compiled_;  // by this process, or found so
   int free_ = kThreads;
   rt::Notifier turns_;
-  rt::AsyncMutex starting_;  // the same work asked for twice at once is one build
+  rt::AsyncMutex starting_;    // the same work asked for twice at once is one build
+  rt::AsyncMutex collecting_;  // who wants to collect waits for the one who does
   static constexpr int kThreads = 2;
   static constexpr std::string_view kCompilePrefix = "compile.";
   rt::BlockingPool threads_{"builds", kThreads, 1024};

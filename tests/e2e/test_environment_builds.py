@@ -350,6 +350,21 @@ def test_the_runner_builds_one_that_went_away(make_server, tmp_path, wheelhouse)
     assert "own 1.0" in client.log(run).decode()
 
 
+def test_old_builds_go_and_those_of_runs_stay(site_server, tmp_path):
+    server = site_server()
+    client, builds = server.client(), Builds(server.client())
+    what, other = definition("own==1.0", "extra8"), definition("own==2.0", "extra8")
+    run = submit(client, snapshot(server, tmp_path / "source"), {"definition": what})
+    first = wait_for(lambda: client.run(run)["environment"]["build"], what="the run's build")
+    client.wait(run, "Completed")
+    kept = builds.make(other)["id"]
+    made = [builds.make(what)["id"] for _ in range(22)]
+    listed = [item["id"] for item in client.items(client.path("environment-builds"))]
+    assert listed == [*reversed(made[2:]), kept, first]
+    client.get(client.path("environment-builds", str(made[0]))).expect(404)
+    assert client.log(run, LOG).decode().endswith("ready\n"), "its log is a file of the run"
+
+
 def test_one_in_use_is_not_collected(client, server, builds, tmp_path):
     what = definition("own==2.0", "extra7")
     build = builds.make(what)
