@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/strings.h"
+#include "model/names.h"
 #include "sys/command.h"
 
 namespace lathe::envs {
@@ -92,6 +93,23 @@ std::vector<std::string> set_indexes(std::vector<std::string>& environment, cons
     for (const auto& url : *list) extra += (extra.empty() ? "" : " ") + indexes.name(url);
   if (!extra.empty()) sys::set_variable(environment, "UV_INDEX", extra);
   return indexes.secrets();
+}
+
+std::string credential_name(std::string_view url) {
+  auto from = url.find("://");
+  if (from == std::string_view::npos) return {};
+  auto host = url.substr(from + 3);
+  host = host.substr(0, host.find_first_of("/:?#"));
+  auto name = "pip-index-" + base::to_lower(host);
+  return host.empty() || !model::check_secret_name(name) ? std::string() : name;
+}
+
+std::function<std::optional<Credential>(std::string_view url)> credentials_by_name(
+    std::map<std::string, Credential> known) {
+  return [known = std::move(known)](std::string_view url) -> std::optional<Credential> {
+    auto found = known.find(credential_name(url));
+    return found == known.end() ? std::nullopt : std::optional(found->second);
+  };
 }
 
 std::string without_secrets(std::string_view line, const std::vector<std::string>& secrets) {

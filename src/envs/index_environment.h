@@ -2,6 +2,9 @@
 // list, no lock and no log.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,13 @@ struct PlainUrl {
   std::optional<Credential> credential;
 };
 PlainUrl split_credential(std::string_view url);
+
+// The secret of a workspace that holds user and password of an index:
+// "https://pypi.example.org:8080/simple" → "pip-index-pypi.example.org"; empty for a URL without a host.
+std::string credential_name(std::string_view url);
+// By such names, as Settings want them.
+std::function<std::optional<Credential>(std::string_view url)> credentials_by_name(
+    std::map<std::string, Credential> known);
 
 // `line` with every secret replaced by "***".
 std::string without_secrets(std::string_view line, const std::vector<std::string>& secrets);

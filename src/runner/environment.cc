@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "envs/cache.h"
 #include "envs/container_engine.h"
+#include "envs/index_environment.h"
 #include "sys/gpu.h"
 #include "sys/mounts.h"
 
@@ -117,6 +118,10 @@ base::Result<void> Environment::build_here(envs::Settings settings, std::stop_to
     LATHE_TRY(auto path, fetch(*link, content.sdk_sha256, name));
     settings.sdk = {path, content.sdk_version, content.sdk_sha256};
   }
+  LATHE_TRY(auto credentials, link->index_credentials());
+  std::map<std::string, envs::Credential> known;
+  for (auto& one : credentials) known[one.name] = {std::move(one.user), std::move(one.password)};
+  settings.credentials = envs::credentials_by_name(std::move(known));
   settings.fetch_file = [&](const base::Digest& digest, const std::string& name) { return fetch(*link, digest, name); };
   std::ofstream log(log_, std::ios::app);
   auto say = [&](std::string_view line) { log << line << std::endl; };

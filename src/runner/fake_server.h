@@ -144,6 +144,8 @@ class FakeLink : public ServerLink {
     });
   }
 
+  base::Result<std::vector<IndexCredential>> index_credentials() override { return std::vector<IndexCredential>(); }
+
   base::Result<LogStand> log_stand(const std::string&) override {
     return call<LogStand>("log_stand", [&]() -> base::Result<LogStand> {
       std::uint64_t sealed = server_.sealed();

@@ -125,6 +125,22 @@ class HttpLink : public ServerLink {
     return out;
   }
 
+  base::Result<std::vector<IndexCredential>> index_credentials() override {
+    LATHE_TRY(auto response, good(client_.request("GET", prefix_ + "/index-credentials")));
+    LATHE_TRY(json::object object, to_object(response));
+    const json::value* credentials = object.if_contains("credentials");
+    std::vector<IndexCredential> out;
+    if (!credentials || !credentials->is_array()) return out;
+    for (const auto& item : credentials->as_array()) {
+      auto text = [&](const char* key) {
+        const json::value* value = item.is_object() ? item.as_object().if_contains(key) : nullptr;
+        return value && value->is_string() ? std::string(value->as_string()) : std::string();
+      };
+      out.push_back({text("name"), text("user"), text("password")});
+    }
+    return out;
+  }
+
   base::Result<LogStand> log_stand(const std::string& name) override {
     LATHE_TRY(auto response, good(client_.request("GET", fmt::format("{}/logs?node={}", prefix_, node_))));
     LATHE_TRY(json::object object, to_object(response));

@@ -150,6 +150,16 @@ TEST(HttpLink, HearsOfSecretsAndExchangesThem) {
   EXPECT_TRUE(answerer.requests()[1].ends_with(R"({"node":1,"hidden":["a@1"]})")) << answerer.requests()[1];
 }
 
+TEST(HttpLink, GetsWhatPrivateIndexesWant) {
+  Answerer answerer({answer(200, R"({"credentials":[{"name":"pip-index-a","user":"u","password":"p"}]})")});
+  auto credentials = link_to(answerer)->index_credentials();
+  ASSERT_TRUE(credentials) << credentials.error().text();
+  ASSERT_EQ(1u, credentials->size());
+  EXPECT_EQ("pip-index-a", credentials->front().name);
+  EXPECT_EQ("u", credentials->front().user);
+  EXPECT_EQ("p", credentials->front().password);
+}
+
 TEST(HttpLink, UploadsALargeFileFromWhereTheServerStands) {
   std::string bytes(10'000, 'x');
   auto path = std::filesystem::path(testing::TempDir()) / fmt::format("large-{}", ::getpid());

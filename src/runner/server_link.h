@@ -94,6 +94,11 @@ struct SecretValue {
   std::string id, value;
 };
 
+// User and password of a private package index, by the name of the workspace's secret.
+struct IndexCredential {
+  std::string name, user, password;
+};
+
 class ServerLink {
  public:
   virtual ~ServerLink() = default;
@@ -103,6 +108,9 @@ class ServerLink {
   virtual base::Result<void> watch(const std::function<bool(const Wish&)>& on_wish) = 0;
   // Tells which secrets this node hides in its log, and gets those that it does not; the script waits for them.
   virtual base::Result<std::vector<SecretValue>> exchange_secrets(std::span<const std::string> hidden) = 0;
+
+  // For a build of the run's environment on this node; never to be kept.
+  virtual base::Result<std::vector<IndexCredential>> index_credentials() = 0;
 
   virtual base::Result<LogStand> log_stand(const std::string& name) = 0;
   // The server's length of the segment afterwards. conflict when the piece would leave a hole; see log_stand().

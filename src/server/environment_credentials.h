@@ -2,6 +2,8 @@
 // "user:password". They are given to the tool that asks the index and are kept nowhere else.
 #pragma once
 
+#include <map>
+
 #include "envs/lock.h"
 #include "envs/settings.h"
 #include "envs/spec.h"
@@ -11,13 +13,13 @@ namespace lathe::server {
 
 using IndexCredentials = decltype(envs::Settings::credentials);
 
+using KnownCredentials = std::map<std::string, envs::Credential>;  // by the name of the secret
+
 // For the indexes of the site and these more.
+rt::Task<KnownCredentials> known_credentials(Core& core, std::string workspace, std::vector<std::string> urls);
 rt::Task<IndexCredentials> index_credentials(Core& core, std::string workspace, std::vector<std::string> urls);
 // Those that a definition or a lock names.
 std::vector<std::string> index_urls(const envs::Spec& spec);
 std::vector<std::string> index_urls(const envs::Lock& lock);
-
-// "https://pypi.example.org:8080/simple" → "pip-index-pypi.example.org"; empty for a URL without a host.
-std::string credential_name(std::string_view url);
 
 }  // namespace lathe::server

@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 #include <fstream>
 
+#include "envs/index_environment.h"
 #include "server/build_log.h"
 #include "server/environment_credentials.h"
 #include "server/environment_lookup.h"
@@ -46,10 +47,10 @@ TEST(Definition, DependsOnTheSourceOnlyWhereItNamesFilesOfIt) {
 }
 
 TEST(Credentials, BelongToTheHostOfAnIndex) {
-  EXPECT_EQ(credential_name("https://pypi.example.org:8080/simple"), "pip-index-pypi.example.org");
-  EXPECT_EQ(credential_name("https://PyPI.example.org"), "pip-index-pypi.example.org");
-  EXPECT_EQ(credential_name("file:///srv/index"), "");
-  EXPECT_EQ(credential_name("nonsense"), "");
+  EXPECT_EQ(envs::credential_name("https://pypi.example.org:8080/simple"), "pip-index-pypi.example.org");
+  EXPECT_EQ(envs::credential_name("https://PyPI.example.org"), "pip-index-pypi.example.org");
+  EXPECT_EQ(envs::credential_name("file:///srv/index"), "");
+  EXPECT_EQ(envs::credential_name("nonsense"), "");
 }
 
 TEST(BuildLog, GrowsByLinesIsReadFromAnyPlaceAndGoesOnAfterARestart) {

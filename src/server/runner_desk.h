@@ -38,6 +38,8 @@ class RunnerDesk {
   // The node says which secrets it hides, and gets the others.
   std::vector<GivenSecrets::Value> exchange_secrets(const AttemptName& name, int node,
                                                     const std::vector<std::string>& hidden);
+  // The run of a live attempt.
+  const model::RunRecord& get_run(const AttemptName& name) const { return get_live(name)->run; }
   rt::Task<void> process_ended(AttemptName name);
   rt::Task<void> put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files);
   rt::Task<void> put_outputs(AttemptName name, std::vector<OutputFile> files);

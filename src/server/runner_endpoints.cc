@@ -1,9 +1,12 @@
 // The runner's side of the API: one attempt, its own token.
 #include "base/log.h"
 #include "base/strings.h"
+#include "db/run_environments.h"
 #include "model/names.h"
 #include "server/artifact_intake.h"
 #include "server/endpoints.h"
+#include "server/environment_builds.h"
+#include "server/environment_credentials.h"
 #include "server/http_tools.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -71,6 +74,28 @@ Task<Response> exchange_secrets(Services& services, Request& request) {
   for (auto& secret : services.desk.exchange_secrets(attempt_name(request), node, hidden))
     secrets.push_back({{"id", secret.id}, {"value", secret.value}});
   auto response = json_response({{"secrets", std::move(secrets)}});
+  response.headers["cache-control"] = "no-store";
+  co_return response;
+}
+
+// For a node that builds the environment of its run itself; used there as here, and kept nowhere.
+Task<Response> give_index_credentials(Services& services, Request& request) {
+  allow_query(request, {});
+  auto& core = services.core;
+  const auto run = services.desk.get_run(attempt_name(request));
+  auto row = co_await core.database.read(
+      [&](db::Connection& connection) { return db::run_environments::find(connection, run.sequence); });
+  if (!row || !row->lock) throw Error(Code::not_found, "the run has no environment that is built");
+  auto lock = co_await services.builds.read_lock(*row->lock);
+  auto known = co_await known_credentials(core, run.workspace, index_urls(lock));
+  json::array credentials;
+  for (const auto& [name, credential] : known)
+    credentials.push_back({{"name", name}, {"user", credential.user}, {"password", credential.password}});
+  if (!known.empty())
+    co_await core.database.write([&, caller = caller_of(request), now = core.clock.utc()](db::Connection& connection) {
+      for (const auto& [name, credential] : known) audit(connection, caller, now, "secret.get", name, run.workspace);
+    });
+  auto response = json_response({{"credentials", std::move(credentials)}});
   response.headers["cache-control"] = "no-store";
   co_return response;
 }
@@ -255,6 +280,8 @@ void add_runner_routes(net::Router& router, Services& services) {
   router.add({"POST", one + "/claim", "claimAttempt", Permission::own_run, endpoint(services, claim)});
   router.add({"GET", one + "/watch", "watchAttempt", Permission::own_run, endpoint(services, watch)});
   router.add({"POST", one + "/secrets", "exchangeSecrets", Permission::own_run, endpoint(services, exchange_secrets)});
+  router.add({"GET", one + "/index-credentials", "getIndexCredentials", Permission::own_run,
+              endpoint(services, give_index_credentials)});
   router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, endpoint(services, get_positions)});
   router.add({"POST", one + "/logs", "appendLog", Permission::own_run, endpoint(services, append_log), kMaxLogPiece});
   router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, endpoint(services, link_log)});

@@ -9,12 +9,15 @@ import threading
 import pytest
 
 from harness import environments, processes
+from harness.attempt import HeldAttempt
 from harness.builds import Builds, Gate, definition, site
 from harness.client import new_id
 from harness.environments import Index, sdist, wheel
+from harness.server import holding_config, isolated_config
 from harness.wait import wait_for
 
 TOOLS = "E2E_TOOLS"  # a variable by which a server and the tools that it runs are found
+PASSWORD = "s3cret-word"
 SCRIPT = "import own; print('own', own.version)\n"
 
 
@@ -211,19 +214,79 @@ def test_two_servers_share_one_folder_and_build_once(make_server, tmp_path, whee
     assert sum("the environment is ready" in log for log in logs) == 1, "one of them made it, the other waited"
 
 
-def test_the_password_of_an_index_is_a_secret_and_stays_one(make_server, tmp_path):
-    index = Index(tmp_path / "index", credential=("me", "s3cret-word"))
-    index.add("own", "1.0")
+@pytest.fixture
+def private_index(index):
+    index.credential = ("me", PASSWORD)
+    return index
+
+
+def tell_password(client):
+    client.put(client.path("secrets", "pip-index-127.0.0.1"), {"value": f"me:{PASSWORD}"}).expect(204)
+
+
+def is_written_nowhere(*folders):
+    return subprocess.run(["grep", "-rlF", PASSWORD, *folders], capture_output=True, text=True).stdout == ""
+
+
+def test_the_password_of_an_index_is_a_secret_and_stays_one(make_server, tmp_path, private_index):
     cache = tmp_path / "cache"
-    server = make_server(config=site(cache, index=index.url)).start().prepare()
+    server = make_server(config=site(cache, index=private_index.url)).start().prepare()
     client, builds = server.client(), Builds(server.client())
+    builds.wait(builds.start(definition("own==1.0"))["id"], "failed")
+    tell_password(client)
+    build = builds.make(definition("own==1.0"))
+    assert PASSWORD not in builds.log(build["id"])
+    assert PASSWORD.encode() not in client.get(f"/api/v1/environment-locks/{build['lock']}").expect(200).body
+    assert is_written_nowhere(cache, server.state)
+
+
+@pytest.mark.root
+def test_a_runner_that_builds_knows_the_password_and_keeps_it_nowhere(make_server, tmp_path, private_index):
+    cache, gate = tmp_path / "cache", tmp_path / "gate"
+    server = make_server()
+    server.write_config(site(cache, index=private_index.url) | isolated_config(server.state, with_network=True))
+    client = server.start().prepare().client()
+    tell_password(client)
+    client.put(client.path("computes", "one"), {"vm_size": "machine", "max_nodes": 1}).expect(200, 201)
+    build = Builds(client).make(definition("own==1.0"))
+    tree = snapshot(server, tmp_path / "source")
+    first = client.submit(["sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done"], compute="one")
+    client.wait(first, "Running")
+    environment = {"definition": definition("own==1.0")}
+    run = client.submit(None, script="main.py", snapshot=tree, environment=environment, compute="one")
+    assert client.status(run) == "Queued"
+    marks = server.state / "builds"
+    wait_for(lambda: not list(marks.glob("compile.*")), 60, "the cache to be tidy")
+    for folder in ("realised", "uv"):  # the node has nothing of it
+        shutil.rmtree(cache / folder)
+    private_index.requests.clear()
+    gate.touch()
+    done = client.wait(run, "Completed", deadline=120)
+    assert done["environment"]["lock"] == build["lock"] and any("built on node 0" in note for note in done["notes"])
+    assert any(path.startswith("/files/") for path in private_index.requests)
+    log = client.file(run, "logs/environment_build_0.txt").expect(200).body
+    assert b"the environment is ready" in log and PASSWORD.encode() not in log
+    assert is_written_nowhere(cache, server.state)
+
+
+def test_only_the_attempt_itself_gets_the_password(make_server, tmp_path, private_index):
+    held = tmp_path / "held"
+    held.mkdir()
+    server = make_server(config=site(tmp_path / "cache", index=private_index.url) | holding_config(held))
+    client = server.start().prepare().client()
     try:
-        builds.wait(builds.start(definition("own==1.0"))["id"], "failed")
-        client.put(client.path("secrets", "pip-index-127.0.0.1"), {"value": "me:s3cret-word"}).expect(204)
-        build = builds.make(definition("own==1.0"))
-        assert "s3cret-word" not in builds.log(build["id"])
-        assert b"s3cret-word" not in client.get(f"/api/v1/environment-locks/{build['lock']}").expect(200).body
-        found = subprocess.run(["grep", "-rlF", "s3cret-word", cache, server.state], capture_output=True, text=True)
-        assert found.stdout == ""
+        tell_password(client)
+        tree = snapshot(server, tmp_path / "source")
+        attempt = HeldAttempt(server, held, submit(client, tree, "own==1.0"), 1)
+        answer = attempt.client.get(f"{attempt.path}/index-credentials").expect(200)
+        name = "pip-index-127.0.0.1"
+        assert answer.json() == {"credentials": [{"name": name, "user": "me", "password": PASSWORD}]}
+        assert answer.headers["cache-control"] == "no-store"
+        assert any(row["action"] == "secret.get" and row["object"] == name for row in client.items("/api/v1/audit"))
+        client.get(f"{attempt.path}/index-credentials").expect(403)
+        other = HeldAttempt(server, held, client.submit("true"), 1)
+        other.client.get(f"{attempt.path}/index-credentials").expect(403)
+        other.client.get(f"{other.path}/index-credentials").expect(404)
     finally:
-        index.close()
+        for pid in processes.with_environment("LATHE_HOLD", str(held)):
+            processes.kill(pid)

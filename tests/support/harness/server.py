@@ -182,9 +182,10 @@ class Server:
         return self.cli_json(*command, *(["--", *arguments] if arguments else []), **more)["id"]
 
 
-def isolated_config(state):
-    """Site configuration that puts each runner into its own mount and network namespaces."""
-    return {"providers": {"local": {"launcher": [str(paths.ISOLATE), str(state)]}}}
+def isolated_config(state, with_network=False):
+    """Site configuration that puts each runner into its own mount and, unless told otherwise, network namespaces."""
+    launcher = [str(paths.ISOLATE), *(["--with-network"] if with_network else []), str(state)]
+    return {"providers": {"local": {"launcher": launcher}}}
 
 
 def holding_config(folder):
