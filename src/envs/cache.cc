@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/strings.h"
+#include "envs/engine_arguments.h"
 #include "envs/environment_build.h"
 #include "envs/file_lock.h"
 #include "envs/image.h"
@@ -31,12 +32,14 @@ std::string this_boot() {
 
 Realised realised(const fs::path& prefix, const Marker& marker) {
   const auto own = (prefix / "bin" / "python").string();
-  return {marker.interpreter.empty() ? own : marker.interpreter, marker.variables, prefix.string(), marker.image};
+  return {marker.interpreter.empty() ? own : marker.interpreter, marker.variables, prefix.string(), marker.image,
+          marker.arguments};
 }
 
 // Where the image brings the packages, our SDK alone is added to them.
 void describe_image(Marker& marker, const LockContent& content, const fs::path& prefix) {
   marker.image = content.image.id;
+  marker.arguments = content.image.arguments;
   if (!content.python.empty()) return;
   marker.interpreter = content.interpreter.empty() ? "python" : content.interpreter;
   auto& path = marker.variables["PYTHONPATH"];
@@ -105,6 +108,7 @@ Result<bool> Cache::check(const base::Digest& lock, const LogSink& log, std::sto
 
 Result<Realised> Cache::ensure(const Lock& lock, const LogSink& log, std::stop_token stop, Check wanted) {
   const auto& image = lock.content.image;
+  LATHE_TRY_VOID(check_allowed(settings_, image.arguments));
   if (image.wanted()) LATHE_TRY_VOID(ensure_image(image, settings_, log, stop));
   if (!lock.content.interpreter.empty() && lock.content.python.empty() && !image.wanted())
     return UserManaged().realise({on_path(lock.content.interpreter), lock.content.variables});

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "envs/engine_arguments.h"
 #include "sys/command.h"
 
 namespace lathe::envs {
@@ -68,7 +69,8 @@ Result<std::string> ContainerEngine::ask(std::vector<std::string> arguments, con
     last = line;
     if (log) log(line);
   };
-  LATHE_TRY(auto result, sys::run_command({std::move(arguments), sys::current_environment(), {}}, take, stop));
+  // podman without root keeps a process for its name space, and monitors tidy up after it.
+  LATHE_TRY(auto result, sys::run_command({std::move(arguments), sys::current_environment(), {}, true}, take, stop));
   if (result.status != 0) return base::fail(Code::upstream, "{}", base::printable(last));
   return std::string(base::trim(result.output));
 }
@@ -124,6 +126,13 @@ Result<ImageFacts> ContainerEngine::build_image(const std::string& dockerfile, c
   return inspect(id, std::move(stop));
 }
 
+// A volume's fields are told apart by colons, which a path may hold; a mount's are those of a line of CSV.
+std::string mount_argument(const Bind& bind) {
+  std::string path;
+  for (char c : bind.path.string()) path += c == '"' ? "\"\"" : std::string(1, c);
+  return fmt::format("--mount=type=bind,\"src={0}\",\"dst={0}\"{1}", path, bind.read_only ? ",readonly" : "");
+}
+
 std::vector<std::string> ContainerEngine::command(const ContainerRun& run) const {
   std::vector<std::string> out{program_.string()};
   if (is_podman_ && ::geteuid() == 0) {
@@ -131,7 +140,8 @@ std::vector<std::string> ContainerEngine::command(const ContainerRun& run) const
     if (!sys::find_program("runc", search_path()).empty()) out.emplace_back("--runtime=runc");
   }
   // No entry point of the image: the program is ours to say. The node's own network and shared memory, as without one.
-  out.insert(out.end(), {"run", "--pull=never", "--network=host", "--ipc=host", "--entrypoint="});
+  out.insert(out.end(), {"run", "--pull=never", "--network=host", "--entrypoint="});
+  if (!wants_own_memory(run.arguments)) out.emplace_back("--ipc=host");
   out.push_back(limit("nofile", RLIMIT_NOFILE));
   out.push_back(limit("nproc", RLIMIT_NPROC));
   if (is_podman_) out.emplace_back("--log-driver=passthrough");
@@ -142,9 +152,9 @@ std::vector<std::string> ContainerEngine::command(const ContainerRun& run) const
   if (!run.cgroup.empty()) out.push_back("--cgroup-parent=" + run.cgroup);
   if (!run.name.empty()) out.push_back("--name=" + run.name);
   if (!run.directory.empty()) out.push_back("--workdir=" + run.directory);
-  for (const auto& bind : run.binds)
-    out.push_back(fmt::format("--volume={0}:{0}:{1}", bind.path.string(), bind.read_only ? "ro" : "rw"));
+  for (const auto& bind : run.binds) out.push_back(mount_argument(bind));
   for (const auto& name : run.variables) out.push_back("--env=" + name);
+  out.insert(out.end(), run.arguments.begin(), run.arguments.end());
   out.push_back(run.image);
   out.insert(out.end(), run.argv.begin(), run.argv.end());
   return out;

@@ -27,10 +27,14 @@ struct ContainerRun {
   std::vector<std::string>
       variables;  // names, whose values come from the engine's own environment: no secret is an argument
   std::vector<std::string> argv;
+  std::vector<std::string> arguments = {};  // of a definition, as engine_arguments() gives them
   bool all_gpus = false;
   bool is_kept = false;     // until remove(); else it goes with its process
   std::string cgroup = {};  // the group below which it gets its own; empty: one of the engine's choice
 };
+
+// The engine's argument for it.
+std::string mount_argument(const Bind& bind);
 
 // False for variables of the node that mean something else, or nothing, inside of an image: paths, home folders,
 // loaders.

@@ -82,7 +82,7 @@ Result<sys::CommandResult> run_tool(const Settings& settings, sys::CommandReques
   if (settings.image.empty()) return sys::run_command(request, errors, std::move(stop));
   LATHE_TRY(auto engine, ContainerEngine::find(settings.engine));
   ContainerRun run{.image = settings.image,
-                   .name = {},
+                   .name = "lathe-tool-" + base::to_hex(base::random_bytes(8)),
                    .binds = {{settings.cache, false}},
                    .directory = request.directory,
                    .variables = {},
@@ -96,7 +96,10 @@ Result<sys::CommandResult> run_tool(const Settings& settings, sys::CommandReques
     if (auto name = one.substr(0, one.find('=')); has_meaning_in_images(name)) run.variables.push_back(std::move(name));
   request.argv = engine.command(run);
   request.directory.clear();
-  return sys::run_command(request, errors, std::move(stop));
+  request.leaves_daemons = true;
+  auto result = sys::run_command(request, errors, std::move(stop));
+  if (!result && result.error().code() == Code::cancelled) engine.remove(run.name);  // its monitor was killed, too
+  return result;
 }
 
 std::vector<Interpreter> interpreters_in_image(const Settings& settings) {

@@ -171,7 +171,7 @@ Result<void> install(const Settings& settings, const Uv& uv, const LockContent& 
                                        "--link-mode", "hardlink", "--requirement", file.string()};
     if (hashes) arguments.emplace_back("--require-hashes");
     for (auto& one : source_arguments(settings, options)) arguments.push_back(std::move(one));
-    for (const auto& folder : plan.folders) arguments.insert(arguments.end(), {"--find-links", folder.string()});
+    for (const auto& folder : plan.folders) arguments.insert(arguments.end(), {"--find-links", folder_link(folder)});
     // What a source package needs for its build is of the same age as itself.
     if (!plan.sources.empty())
       for (auto& one : era_arguments(lock.era.as_of)) arguments.push_back(std::move(one));

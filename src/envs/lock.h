@@ -46,10 +46,11 @@ struct LockedConda {
 
 // The container image that the processes see as their system; empty: that of the node.
 struct LockedImage {
-  std::string reference;   // as the definition names it; empty for a Dockerfile
-  std::string id;          // of its content: what is run is exactly this
-  std::string manifest;    // digest to pull it by; may be empty
-  std::string dockerfile;  // text to build it from
+  std::string reference;                    // as the definition names it; empty for a Dockerfile
+  std::string id;                           // of its content: what is run is exactly this
+  std::string manifest;                     // digest to pull it by; may be empty
+  std::string dockerfile;                   // text to build it from
+  std::vector<std::string> arguments = {};  // for the engine that runs it
   bool wanted() const { return !id.empty(); }
   bool operator==(const LockedImage&) const = default;
 };

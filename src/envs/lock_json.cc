@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/strings.h"
+#include "envs/engine_arguments.h"
 
 namespace lathe::envs {
 namespace {
@@ -130,11 +131,16 @@ void read_rest(Reader& reader, const json::object& object, LockContent& out) {
   out.sources = {reader.text(sources, "index"), reader.texts(sources, "extra_indexes"),
                  reader.texts(sources, "find_links")};
   const auto& image = reader.object(object, "image");
-  out.image = {reader.text(image, "reference"), reader.text(image, "id"), reader.text(image, "manifest"),
-               reader.text(image, "dockerfile")};
+  out.image = {reader.text(image, "reference"),
+               reader.text(image, "id"),
+               reader.text(image, "manifest"),
+               reader.text(image, "dockerfile"),
+               {}};
+  if (image.contains("arguments")) out.image.arguments = reader.texts(image, "arguments");
   // It becomes an argument of the container engine.
   if (!out.image.id.empty() && !base::Digest::parse(out.image.id)) reader.wrong("image");
   if (out.image.reference.starts_with('-')) reader.wrong("image");
+  if (auto own = engine_arguments(out.image.arguments, ""); !own || *own != out.image.arguments) reader.wrong("image");
   for (const auto& [name, value] : reader.object(object, "variables"))
     value.is_string() ? (void)out.variables.emplace(name, value.get_string()) : reader.wrong("variables");
   const auto& sdk = reader.object(object, "sdk");
@@ -146,6 +152,14 @@ void read_rest(Reader& reader, const json::object& object, LockContent& out) {
     out.substitutions.push_back(
         {reader.text(one, "rule"), reader.text(one, "asked"), reader.text(one, "given"), reader.text(one, "why")});
   });
+}
+
+// Arguments only where there are some, as locks had none at first.
+json::object image_to_json(const LockedImage& image) {
+  json::object out{
+      {"reference", image.reference}, {"id", image.id}, {"manifest", image.manifest}, {"dockerfile", image.dockerfile}};
+  if (!image.arguments.empty()) out["arguments"] = json::array(image.arguments.begin(), image.arguments.end());
+  return out;
 }
 
 }  // namespace
@@ -188,11 +202,7 @@ json::object lock_to_json(const LockContent& content) {
       {"packages", std::move(packages)},
       {"conda", std::move(conda)},
       {"sources", sources_to_json(content.sources)},
-      {"image",
-       {{"reference", content.image.reference},
-        {"id", content.image.id},
-        {"manifest", content.image.manifest},
-        {"dockerfile", content.image.dockerfile}}},
+      {"image", image_to_json(content.image)},
       {"variables", std::move(variables)},
       {"sdk", {{"version", content.sdk_version}, {"sha256", content.sdk_sha256.hex()}}},
       {"era", {{"as_of", content.era.as_of}, {"rule", content.era.rule}, {"because", content.era.because}}},

@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "envs/conda.h"
+#include "envs/engine_arguments.h"
 #include "envs/image.h"
 #include "envs/kept_files.h"
 #include "envs/pip_lines.h"
@@ -92,10 +93,14 @@ class Locker {
     const ImageRule* rule = spec_.image.dockerfile.empty() ? table_.for_image(reference) : nullptr;
     if (rule) {
       LATHE_TRY_VOID(add({"image", reference, rule->given == "none" ? "no image" : rule->given, rule->why}));
+      if (rule->given == "none" && !spec_.image.arguments.empty())
+        log_(fmt::format("no image: {} has no effect", spec_.image.arguments.front()));
       if (rule->given == "none") return {};
       reference = rule->given;
     }
+    LATHE_TRY_VOID(check_allowed(settings_, spec_.image.arguments));
     LATHE_TRY(content_.image, lock_image_of({reference, spec_.image.dockerfile, true}, settings_, log_, stop_));
+    content_.image.arguments = spec_.image.arguments;
     settings_.image = content_.image.id;
     return {};
   }

@@ -15,6 +15,7 @@ base::Result<void> write_marker(const std::filesystem::path& prefix, const Marke
   json::object object{{"format", 1},           {"lock", marker.lock.hex()}, {"variables", std::move(variables)},
                       {"files", marker.files}, {"bytes", marker.bytes},     {"interpreter", marker.interpreter},
                       {"image", marker.image}};
+  if (!marker.arguments.empty()) object["arguments"] = json::array(marker.arguments.begin(), marker.arguments.end());
   return sys::write_file_durably(sys::linux_file_system(), (prefix / kMarkerName).string(),
                                  json::serialize(object) + "\n", 0444);
 }
@@ -39,6 +40,9 @@ std::optional<Marker> read_marker(const std::filesystem::path& prefix) {
   };
   out.interpreter = word_of("interpreter");
   out.image = word_of("image");
+  if (const json::value* list = object.if_contains("arguments"); list && list->is_array())
+    for (const auto& one : list->get_array())
+      if (one.is_string()) out.arguments.emplace_back(one.get_string());
   return out;
 }
 

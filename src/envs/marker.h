@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/digest.h"
 #include "envs/spec.h"
@@ -16,8 +17,9 @@ struct Marker {
   base::Digest lock;
   Variables variables;
   std::uint64_t files = 0, bytes = 0;
-  std::string interpreter = {};  // empty: that of the environment itself
-  std::string image = {};        // id of the image it is for; empty: none
+  std::string interpreter = {};             // empty: that of the environment itself
+  std::string image = {};                   // id of the image it is for; empty: none
+  std::vector<std::string> arguments = {};  // for the engine that runs the image
 };
 
 inline constexpr const char* kMarkerName = "lathe-environment.json";

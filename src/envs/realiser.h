@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "model/run.h"
@@ -15,6 +16,7 @@ struct Realised {
   std::map<std::string, std::string> variables;
   std::string prefix = {};  // folder of a managed environment, to be given to the run read-only; empty: none
   std::string image = {};   // id of the image in which its processes run; empty: none
+  std::vector<std::string> engine_arguments = {};  // for the engine that runs the image
 };
 
 class Realiser {

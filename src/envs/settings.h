@@ -47,6 +47,7 @@ struct Settings {
   bool python_downloads = true;  // `uv python install` when the machine has none that suits
 
   std::filesystem::path engine;  // podman or docker; empty: of PATH; "none": images are refused
+  bool engine_arguments = true;  // whether definitions may give it arguments
   std::string image;             // id of the image in which uv and Python are run; empty: on the node itself
 
   SdkWheel sdk;

@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "base/time.h"
+#include "envs/engine_arguments.h"
 #include "envs/pip_lines.h"
 
 namespace lathe::envs {
@@ -134,6 +135,17 @@ Result<void> take_docker(Spec& spec, const json::object& docker) {
   LATHE_TRY(spec.image.enabled, flag(docker, "enabled", "docker.enabled"));
   LATHE_TRY(spec.image.reference, text(docker, "baseImage", "docker.baseImage"));
   LATHE_TRY(spec.image.dockerfile, text(docker, "baseDockerfile", "docker.baseDockerfile"));
+  if (!spec.image.wanted()) return {};
+  std::vector<std::string> arguments;
+  if (const auto* list = member(docker, "arguments")) {
+    if (!list->is_array()) return refuse("docker.arguments", "arguments must be a list of texts");
+    for (const auto& item : list->get_array()) {
+      if (!item.is_string()) return refuse("docker.arguments", "arguments must be a list of texts");
+      arguments.emplace_back(item.get_string());
+    }
+  }
+  LATHE_TRY(auto shm_size, text(docker, "shmSize", "docker.shmSize"));
+  LATHE_TRY(spec.image.arguments, engine_arguments(arguments, shm_size));
   return {};
 }
 

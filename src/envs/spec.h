@@ -36,9 +36,10 @@ struct PipOptions {
 };
 
 struct ImageRequest {
-  std::string reference;   // base image; empty: none
-  std::string dockerfile;  // text of base_dockerfile; empty: none
-  bool enabled = false;    // docker.enabled as the definition says
+  std::string reference;                    // base image; empty: none
+  std::string dockerfile;                   // text of base_dockerfile; empty: none
+  bool enabled = false;                     // docker.enabled as the definition says
+  std::vector<std::string> arguments = {};  // for the engine, with the size of the shared memory
   bool wanted() const { return enabled || !dockerfile.empty(); }
 };
 

@@ -148,12 +148,20 @@ base::Result<Uv::Answer> Uv::run(std::vector<std::string> arguments, const LogSi
   return answer;
 }
 
+std::string folder_link(const fs::path& folder) {
+  const std::string path = folder.string();
+  if (path.find(',') == std::string::npos) return path;
+  std::string out = "file://";
+  for (char c : path) out += std::string_view(",%#? ").contains(c) ? fmt::format("%{:02X}", c) : std::string(1, c);
+  return out;
+}
+
 std::vector<std::string> source_arguments(const Settings& settings, const PipOptions& options) {
   std::vector<std::string> out;
-  if (!settings.wheelhouse.empty()) out.insert(out.end(), {"--find-links", settings.wheelhouse.string()});
+  if (!settings.wheelhouse.empty()) out.insert(out.end(), {"--find-links", folder_link(settings.wheelhouse)});
   for (const auto& link : options.find_links) {
     const bool is_url = link.find("://") != std::string::npos;
-    out.insert(out.end(), {"--find-links", is_url ? link : (settings.source_folder / link).string()});
+    out.insert(out.end(), {"--find-links", is_url ? link : folder_link(settings.source_folder / link)});
   }
   for (const auto& name : options.no_binary) out.insert(out.end(), {"--no-binary", name});
   for (const auto& name : options.only_binary) out.insert(out.end(), {"--only-binary", name});

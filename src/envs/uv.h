@@ -48,6 +48,9 @@ class Uv {
 // uv's arguments that follow from the definition and the site: wheelhouse, links, binaries, strategy.
 std::vector<std::string> source_arguments(const Settings& settings, const PipOptions& options);
 
+// A folder as --find-links wants it: uv takes a comma for the end of a path, but not in a URL.
+std::string folder_link(const std::filesystem::path& folder);
+
 // The variables of a tool's process: ours without what would lead it astray, and with our cache.
 std::vector<std::string> tool_environment(const Settings& settings);
 

@@ -85,5 +85,10 @@ TEST(Uv, ThatTheSiteNamesMustBeThere) {
   EXPECT_FALSE(uv.error().hint().empty());
 }
 
+TEST(FolderLink, IsAUrlWhereAPathWouldBeCut) {
+  EXPECT_EQ("/a:b/c d", folder_link("/a:b/c d"));
+  EXPECT_EQ("file:///a%2Cb/c%20d%25", folder_link("/a,b/c d%"));
+}
+
 }  // namespace
 }  // namespace lathe::envs

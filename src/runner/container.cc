@@ -34,6 +34,7 @@ launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs:
   run.binds = binds_of(environment, spool);
   run.directory = spec.directory;
   run.argv = spec.argv;
+  run.arguments = environment.engine_arguments;
   run.all_gpus = !order.slice.gpus.empty();
   if (order.enforce_memory && order.slice.memory_bytes > 0) {
     auto group = sys::Cgroup::create(name_, {order.slice.memory_bytes, order.slice.millicores});

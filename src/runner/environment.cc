@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "envs/cache.h"
 #include "envs/container_engine.h"
+#include "envs/engine_arguments.h"
 #include "envs/index_environment.h"
 #include "sys/gpu.h"
 #include "sys/mounts.h"
@@ -30,6 +31,7 @@ envs::Settings settings_of(const wire::RealiseOrder& order) {
   settings.wheelhouse = order.wheelhouse;
   settings.offline = order.offline;
   settings.python_downloads = order.python_downloads;
+  settings.engine_arguments = order.engine_arguments;
   for (const auto& folder : order.pythons) settings.pythons.emplace_back(folder);
   settings.has_gpu = sys::machine_may_have_gpu();
   return settings;
@@ -60,6 +62,7 @@ base::Result<envs::Realised> Environment::deliver(const std::string& why_no_name
     realised = hold(settings);
     if (!realised) return realised;
   }
+  LATHE_TRY_VOID(envs::check_allowed(settings, realised->engine_arguments));
   auto mounted = why_no_namespace.empty()
                      ? sys::bind_read_only(realised->prefix, realised->prefix)
                      : base::Result<void>(base::fail(base::Code::unsupported, "{}", why_no_namespace));

@@ -33,6 +33,7 @@ envs::Settings settings_of(Core& core) {
   settings.era = rules.era;
   settings.pythons = rules.pythons;
   settings.python_downloads = rules.python_downloads;
+  settings.engine_arguments = rules.engine_arguments;
   settings.has_gpu = !core.provider.capacity().gpus.empty();
   return settings;
 }
@@ -124,6 +125,7 @@ wire::RealiseOrder EnvironmentSite::realise_order() const {
   order.wheelhouse = settings_.wheelhouse.string();
   order.offline = settings_.offline;
   order.python_downloads = settings_.python_downloads;
+  order.engine_arguments = settings_.engine_arguments;
   return order;
 }
 

@@ -111,6 +111,7 @@ environments:
   pythons: [/opt/python]
   offline: true
   python_downloads: false
+  engine_arguments: false
   strict: true
   era: off
   keep_days: 2
@@ -139,7 +140,7 @@ mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
   EXPECT_EQ(environments.engine, "none");
   EXPECT_EQ(environments.pythons.size(), 1u);
   EXPECT_TRUE(environments.offline && environments.strict);
-  EXPECT_FALSE(environments.python_downloads || environments.era);
+  EXPECT_FALSE(environments.python_downloads || environments.era || environments.engine_arguments);
   EXPECT_EQ(environments.keep, std::chrono::hours(48));
   EXPECT_EQ(environments.limit_bytes, 3ull << 30);
   EXPECT_EQ(config->key_folder, "/etc/lathe/keys");

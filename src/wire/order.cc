@@ -22,7 +22,8 @@ json::object realise_json(const RealiseOrder& order) {
           {"wheelhouse", order.wheelhouse},
           {"engine", order.engine},
           {"offline", order.offline},
-          {"python_downloads", order.python_downloads}};
+          {"python_downloads", order.python_downloads},
+          {"engine_arguments", order.engine_arguments}};
 }
 
 void read_realise(Fields& fields, RealiseOrder& order) {
@@ -35,7 +36,8 @@ void read_realise(Fields& fields, RealiseOrder& order) {
       .text("wheelhouse", order.wheelhouse)
       .text("engine", order.engine)
       .boolean("offline", order.offline)
-      .boolean("python_downloads", order.python_downloads);
+      .boolean("python_downloads", order.python_downloads)
+      .boolean("engine_arguments", order.engine_arguments);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct RealiseOrder {
   std::string cache, uv, index;
   std::vector<std::string> extra_indexes, channels, pythons;
   std::string wheelhouse, engine;
-  bool offline = false, python_downloads = true;
+  bool offline = false, python_downloads = true, engine_arguments = true;
   bool operator==(const RealiseOrder&) const = default;
 };
 

@@ -92,7 +92,7 @@ TEST(EnvironmentJson, TravelsInAnOrder) {
   order.run.value = "r";
   order.log_name = "log";
   order.lock = base::sha256("lock");
-  order.realise = {"/cache", "/uv", "http://i", {"http://e"}, {"c"}, {"/p"}, "/w", "/engine", true, false};
+  order.realise = {"/cache", "/uv", "http://i", {"http://e"}, {"c"}, {"/p"}, "/w", "/engine", true, false, false};
   auto read = decode_order(encode_order(order)).value();
   EXPECT_EQ(read.lock, order.lock);
   EXPECT_EQ(read.realise, order.realise);

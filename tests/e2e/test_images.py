@@ -1,5 +1,9 @@
 """Runs inside of container images: the image as it is, one from a Dockerfile, and with packages that Lathe adds."""
 
+import pathlib
+import shutil
+import tempfile
+
 import pytest
 
 from harness import images, processes
@@ -16,7 +20,9 @@ import azureml.core
 from azureml.core import Run
 print("python", sys.executable, "folder", os.getcwd() == os.path.dirname(os.path.abspath(__file__)), "user", os.getuid())
 print("system", open("/etc/lathe-image").read().strip() if os.path.exists("/etc/lathe-image") else "plain")
-print("colour", os.environ.get("COLOUR"))
+print("colour", os.environ.get("COLOUR"), "argument", os.environ.get("ARGUMENT"))
+memory = os.statvfs("/dev/shm")
+print("shared memory", memory.f_frsize * memory.f_blocks >> 20, "MiB")
 run = Run.get_context()
 run.log("answer", 42)
 os.makedirs("outputs", exist_ok=True)
@@ -61,6 +67,12 @@ def of_image(name, interpreter="python3"):
     """The image's own Python and packages."""
     managed = {"userManagedDependencies": True, "interpreterPath": interpreter}
     return {"python": managed, "docker": {"enabled": True, "baseImage": name}, "environmentVariables": {"COLOUR": "green"}}
+
+
+def with_arguments(name, *arguments, shm_size=None):
+    what = of_image(name)
+    what["docker"] |= {"arguments": list(arguments), "shmSize": shm_size}
+    return what
 
 
 def from_dockerfile(text, **python):
@@ -145,6 +157,54 @@ def test_what_cannot_be_had_is_said(client, tree, image, environment, words):
     run = submit(client, tree, environment)
     client.wait(run, "Completed", "Failed", deadline=120)
     assert words in client.log(run, LOG).decode()
+
+
+def test_arguments_reach_the_engine(client, tree, image, tmp_path):
+    (tmp_path / "given.txt").write_text("given by an argument\n")
+    arguments = ["-e", "ARGUMENT=yes", f"-v {tmp_path}/given.txt:/etc/lathe-image:ro"]
+    run = submit(client, tree, with_arguments(image, *arguments, shm_size="80m"))
+    done = client.wait(run, "Completed", deadline=120)
+    out = client.log(run).decode()
+    assert "argument yes" in out and "system given by an argument" in out and "shared memory 80 MiB" in out
+    lock = client.get(f"/api/v1/environment-locks/{done['environment']['lock']}").expect(200).json()
+    assert lock["image"]["arguments"][-1] == "--shm-size=80m"
+    assert images.containers() == []
+
+
+def test_arguments_that_would_break_a_run_are_refused(client, tree, image):
+    for argument in ("--name=mine", "-d", "--rm", "--user=nobody", "another-image"):
+        what = {"definition": with_arguments(image, argument)}
+        answer = client.post(client.path("environment-builds"), what).expect(400).json()
+        assert answer["field"].endswith("docker.arguments") and answer["hint"]
+    what = {"definition": with_arguments(image, shm_size="much")}
+    assert client.post(client.path("environment-builds"), what).expect(400).json()["field"].endswith("docker.shmSize")
+
+
+def test_a_site_may_forbid_arguments(make_server, tmp_path, image):
+    server = make_server(config=site(tmp_path / "cache", tmp_path, engine_arguments=False)).start().prepare()
+    builds = Builds(server.client())
+    failed = builds.wait(builds.start(with_arguments(image, "--cpus=1"))["id"], "failed")
+    assert failed["error"]["code"] == "forbidden" and "engine_arguments" in failed["error"]["hint"]
+    builds.make(of_image(image))
+
+
+def test_paths_with_colons_and_commas_are_seen_inside(make_server, image):
+    with tempfile.TemporaryDirectory(prefix="lathe-a:b,c-") as folder:
+        wheelhouse = pathlib.Path(folder, "wheels")
+        wheel(wheelhouse, "own", "1.0")
+        state, cache = pathlib.Path(folder, "state"), tempfile.mkdtemp(prefix="lathe-plain-")
+        server = make_server(state=state, config=site(cache, wheelhouse)).start().prepare()
+        client = server.client()
+        source = pathlib.Path(folder, "source")
+        source.mkdir()
+        (source / "main.py").write_text(SCRIPT)
+        tree = server.cli_json("store", "put", source)["snapshot"]
+        for what, arguments in ((of_image(image), []), (definition("own==1.0", docker={"enabled": True, "baseImage": image}), ["own"])):
+            run = submit(client, tree, what, *arguments)
+            client.wait(run, "Completed", deadline=120)
+            assert client.file(run, "outputs/made.txt").expect(200).body == b"in an image"
+        server.close()
+        shutil.rmtree(cache)
 
 
 def test_a_site_without_an_engine_says_so(make_server, tmp_path, image):

@@ -20,10 +20,16 @@ def environment_of(config: Any, experiment: Any) -> Dict[str, Any]:
     told = {"interpreter": interpreter_of(env, run_config.target)}  # type: Dict[str, Any]
     told["variables"] = {str(key): str(value) for key, value in (env.environment_variables or {}).items()}
     if not is_untouched(env):
-        unused("docker", arguments=env.docker.arguments or run_config.docker.arguments or None,
-               shm_size=env.docker.shm_size or run_config.docker.shm_size)  # fmt: skip
+        if not wants_image(env, run_config.docker):
+            unused("docker", arguments=env.docker.arguments or run_config.docker.arguments or None,
+                   shm_size=env.docker.shm_size or run_config.docker.shm_size)  # fmt: skip
         told.update(definition_told(experiment, env, run_config.docker))
     return {key: value for key, value in told.items() if value is not None}
+
+
+def wants_image(env: Any, docker: Any) -> bool:
+    """Whether a container is asked for, so that its settings mean something."""
+    return bool(env.docker.enabled or env.docker.base_dockerfile or (docker is not None and docker.use_docker))
 
 
 def definition_told(experiment: Any, env: Any, docker: Any) -> Dict[str, Any]:

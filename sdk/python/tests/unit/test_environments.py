@@ -6,7 +6,7 @@ import tempfile
 import unittest
 import warnings
 
-from azureml._submit.environment import interpreter_of, is_untouched, with_docker
+from azureml._submit.environment import interpreter_of, is_untouched, wants_image, with_docker
 from azureml.core import Environment, RunConfiguration, ScriptRunConfig
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.runconfig import ContainerRegistry, DataReferenceConfiguration, DockerConfiguration
@@ -212,6 +212,13 @@ class Submitted(unittest.TestCase):
                          (True, ["--x"], "1g"))  # fmt: skip
         self.assertEqual(with_docker(env._definition(), DockerConfiguration()), env._definition())
         self.assertEqual(env.docker.arguments, [])
+
+    def test_settings_of_a_container_mean_something_where_there_is_one(self):
+        env = Environment("e")
+        self.assertFalse(wants_image(env, DockerConfiguration()))
+        self.assertTrue(wants_image(env, DockerConfiguration(use_docker=True)))
+        env.docker.base_dockerfile = "FROM x"
+        self.assertTrue(wants_image(env, None))
 
     def test_no_environment_is_told_apart_from_a_fresh_one(self):
         plain = ScriptRunConfig(".", "a.py").run_config.environment
