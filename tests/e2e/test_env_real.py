@@ -19,11 +19,13 @@ pytestmark = [
 ]
 
 VENDOR = {"enabled": True, "baseImage": "mcr.microsoft.com/azureml/openmpi3.1.2-cuda10.1-cudnn7-ubuntu18.04"}
+# Each process writes its line at once: mpirun mixes what comes in pieces.
+TELL = "import os; tell = lambda *words: os.write(1, (' '.join(map(str, words)) + '\\n').encode())\n"
 ALL_REDUCE = {
-    "2.": "import horovod.tensorflow as hvd, tensorflow as tf; hvd.init()\n"
-    "print(hvd.size(), float(hvd.allreduce(tf.constant([1.0 + hvd.rank()]), average=False).numpy()[0]))",
-    "1.": "import horovod.tensorflow as hvd, tensorflow as tf; hvd.init()\n"
-    "with tf.Session() as s: print(hvd.size(), float(s.run(hvd.allreduce(tf.constant([1.0 + hvd.rank()]), average=False))[0]))",
+    "2.": TELL + "import horovod.tensorflow as hvd, tensorflow as tf; hvd.init()\n"
+    "tell(hvd.size(), float(hvd.allreduce(tf.constant([1.0 + hvd.rank()]), average=False).numpy()[0]))",
+    "1.": TELL + "import horovod.tensorflow as hvd, tensorflow as tf; hvd.init()\n"
+    "with tf.Session() as s: tell(hvd.size(), float(s.run(hvd.allreduce(tf.constant([1.0 + hvd.rank()]), average=False))[0]))",
 }
 
 
