@@ -160,6 +160,8 @@ std::vector<std::string> ContainerEngine::command(const ContainerRun& run) const
   return out;
 }
 
-void ContainerEngine::remove(const std::string& name) const { (void)ask({"rm", "--force", "--volumes", name}, {}, {}); }
+void ContainerEngine::remove(const std::string& name) const {
+  (void)sys::run_command({remove_command(name), sys::current_environment(), {}, true}, {}, {});
+}
 
 }  // namespace lathe::envs

@@ -59,7 +59,10 @@ class ContainerEngine {
 
   // argv of the process that runs it: signals and output pass through, its status is the program's.
   std::vector<std::string> command(const ContainerRun& run) const;
-  // Whatever is left of a container of this name.
+  // Whatever is left of a container of this name: now, or as a command for later.
+  std::vector<std::string> remove_command(const std::string& name) const {
+    return {program_.string(), "rm", "--force", "--volumes", name};
+  }
   void remove(const std::string& name) const;
 
   const std::filesystem::path& program() const { return program_; }

@@ -97,9 +97,8 @@ Result<sys::CommandResult> run_tool(const Settings& settings, sys::CommandReques
   request.argv = engine.command(run);
   request.directory.clear();
   request.leaves_daemons = true;
-  auto result = sys::run_command(request, errors, std::move(stop));
-  if (!result && result.error().code() == Code::cancelled) engine.remove(run.name);  // its monitor was killed, too
-  return result;
+  request.after_kill = engine.remove_command(run.name);  // its monitor is killed, too
+  return sys::run_command(request, errors, std::move(stop));
 }
 
 std::vector<Interpreter> interpreters_in_image(const Settings& settings) {

@@ -56,6 +56,12 @@ int exit_status(int wait_status) {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
+void run_to_its_end(const SpawnRequest& request) {
+  auto child = spawn(request);
+  while (child && ::waitpid(child->pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 // Until the program and all below it have ended.
 void pump(const Guardian& guardian, Fd output, Fd errors, const Fd& wake, CommandResult& result, Lines& lines) {
   bool ended = false;
@@ -86,7 +92,10 @@ base::Result<CommandResult> run_command(const CommandRequest& request, const Lin
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   SpawnRequest spawning{
       request.argv, request.environment, request.directory, -1, output.write.get(), error.write.get(), {}};
-  LATHE_TRY(auto guardian, Guardian::start(spawning, {.leaves_daemons = request.leaves_daemons}));
+  auto tidy = [&] {
+    if (!request.after_kill.empty()) run_to_its_end({request.after_kill, request.environment, {}, -1, -1, -1, {}});
+  };
+  LATHE_TRY(auto guardian, Guardian::start(spawning, {.last_words = tidy, .leaves_daemons = request.leaves_daemons}));
   output.write.reset();
   error.write.reset();
   CommandResult result;
@@ -95,9 +104,13 @@ base::Result<CommandResult> run_command(const CommandRequest& request, const Lin
     std::stop_callback on_stop(stop, [&] { ::eventfd_write(wake.get(), 1); });
     pump(guardian, std::move(output.read), std::move(error.read), wake, result, lines);
   }
-  if (stop.stop_requested()) guardian.kill();
+  const bool stopped = stop.stop_requested();
+  if (stopped) guardian.kill();
   auto report = guardian.read_report();
-  if (stop.stop_requested()) return base::fail(base::Code::cancelled, "stopped");
+  if (stopped) {
+    tidy();
+    return base::fail(base::Code::cancelled, "stopped");
+  }
   if (report && !report->started) return base::fail(base::Error(report->start_code, report->start_error));
   result.status = report ? exit_status(report->wait_status) : 128 + SIGKILL;
   return result;

@@ -20,6 +20,8 @@ struct CommandRequest {
   std::string directory;                 // empty: here
   // What has left the tool's process group may live on after its end (podman's monitor, which removes the container).
   bool leaves_daemons = false;
+  // argv of what tidies up after a tool that was killed, by a stop or because we were; empty: nothing does.
+  std::vector<std::string> after_kill = {};
 };
 
 using LineSink = std::function<void(std::string_view line)>;

@@ -81,6 +81,16 @@ struct Daemon {
   }
 };
 
+TEST(RunCommand, TidiesUpAfterAKill) {
+  support::TempFolder temp;
+  const std::string file = temp.path() / "tidy";
+  auto request = shell("echo there >&2; sleep 1000");
+  request.after_kill = {"/usr/bin/touch", file};
+  std::stop_source stop;
+  EXPECT_FALSE(run_command(request, [&](std::string_view) { stop.request_stop(); }, stop.get_token()));
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
 TEST(RunCommand, EndsADaemonOfATool) {
   Daemon daemon;
   ASSERT_TRUE(run_command(daemon.request(false), {}, {}));
@@ -106,10 +116,13 @@ TEST(RunCommand, EndsWithUsWhateverItStarted) {
     read = std::move(pipe->read), write = std::move(pipe->write);
   }
   // A process of its own, which is killed while its tool's daemon, in another session, says that it is there.
+  support::TempFolder temp;
+  const std::string tidy = temp.path() / "tidy";
+  auto request = shell("setsid sh -c 'echo $$ >&2; sleep 1000' & wait");
+  request.after_kill = {"/usr/bin/touch", tidy};
   const pid_t owner = ::fork();
   if (owner == 0) {
-    run_command(shell("setsid sh -c 'echo $$ >&2; sleep 1000' & wait"),
-                [&](std::string_view line) { (void)!::write(write.get(), line.data(), line.size()); }, {});
+    run_command(request, [&](std::string_view line) { (void)!::write(write.get(), line.data(), line.size()); }, {});
     ::_exit(0);
   }
   char text[32] = {};
@@ -119,8 +132,9 @@ TEST(RunCommand, EndsWithUsWhateverItStarted) {
   ::kill(owner, SIGKILL);
   ::waitpid(owner, nullptr, 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (::kill(daemon, 0) == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  EXPECT_NE(0, ::kill(daemon, 0));
+  while (!std::filesystem::exists(tidy) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_TRUE(std::filesystem::exists(tidy));
+  EXPECT_NE(0, ::kill(daemon, 0)) << "it was killed before";
 }
 
 TEST(Environment, SettingReplaces) {

@@ -6,8 +6,9 @@ import tempfile
 
 import pytest
 
-from harness import images, processes
+from harness import environments, images, processes
 from harness.builds import Builds, definition, site
+from harness.client import new_id
 from harness.environments import wheel
 from harness.wait import wait_for
 
@@ -134,6 +135,21 @@ def test_a_killed_runner_takes_its_container_with_it(client, server, tree, image
     assert failed["error"]["code"] == "node-lost"
     wait_for(lambda: images.containers() == [], 30, "the container is gone")
     wait_for(lambda: not images.groups(run), 10, "its control groups are gone")
+
+
+def test_a_killed_server_takes_a_build_inside_of_an_image_with_it(make_server, tmp_path, image, monkeypatch):
+    cache, reached, mark = tmp_path / "cache", tmp_path / "cache" / "reached", new_id("tools")
+    waits = f"import time\nopen({str(reached)!r}, 'w')\nwhile True: time.sleep(0.02)\n"
+    monkeypatch.setattr(environments, "BACKEND", waits + environments.BACKEND)
+    environments.sdist(tmp_path / "wheelhouse", "own", "1.0")
+    server = make_server(config=site(cache, tmp_path / "wheelhouse"), environment={"E2E_TOOLS": mark})
+    builds = Builds(server.start().prepare().client())
+    builds.start(definition("own==1.0", docker={"enabled": True, "baseImage": image}))
+    wait_for(reached.exists, 60, "the build of the package")
+    assert images.containers()
+    server.kill()
+    wait_for(lambda: images.containers() == [], 30, "the container is gone")
+    wait_for(lambda: not processes.with_environment("E2E_TOOLS", mark), 20, "the end of the tools")
 
 
 def test_the_memory_limit_holds_in_an_image(client, server, tree, image):
