@@ -63,6 +63,9 @@ base::Result<void> check_input(const std::string& field, const RunInput& input) 
   if (input.dataset.empty() == input.datastore.empty())
     return refuse(field, "an input is either a dataset or a place in a datastore",
                   "give dataset, or datastore and path");
+  if (!input.dataset.empty() && !input.path.empty())
+    return refuse(field + ".path", "a dataset is read as a whole; a path is that of a place in a datastore",
+                  "leave path out, or make a dataset of the files that are meant");
   if (input.dataset.empty()) LATHE_TRY_VOID(check_place(field, input.datastore, input.path));
   if (input.dataset.empty() && input.mode == InputMode::direct)
     return refuse(field + ".mode", "only a dataset can be read directly", "use mount or download");

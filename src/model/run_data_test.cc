@@ -23,6 +23,11 @@ TEST(RunData, AnInputIsOneThingAtOnePlace) {
   both.datastore = "store";
   EXPECT_FALSE(check_run_data({{"a", both}}, {}));
   EXPECT_FALSE(check_run_data({{"a", neither}}, {}));
+  RunInput part = dataset();
+  part.path = "train";
+  auto refused = check_run_data({{"a", part}}, {});
+  ASSERT_FALSE(refused) << "a part of a dataset would silently be all of it";
+  EXPECT_EQ("inputs.a.path", refused.error().field());
   RunInput whole;
   whole.datastore = "store";
   EXPECT_TRUE(check_run_data({{"a", whole}}, {}));
