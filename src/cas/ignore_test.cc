@@ -115,7 +115,9 @@ TEST(Ignore, AHostilePatternCostsLittle) {
 std::string run(const std::string& command) {
   std::string out;
   FILE* pipe = ::popen(command.c_str(), "r");
-  for (char buffer[4096]; auto n = std::fread(buffer, 1, sizeof buffer, pipe);) out.append(buffer, n);
+  char buffer[4096];
+  std::size_t n = 0;
+  while ((n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0) out.append(buffer, n);
   ::pclose(pipe);
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <map>
+#include <optional>
 
 #include "cli/missing_blobs.h"
 #include "cli/terminal.h"
@@ -24,8 +25,7 @@ class Uploader {
     LATHE_TRY_VOID(ask());
     std::uint64_t total = 0;
     for (const auto& [digest, blob] : missing_) total += blob.size;
-    Progress progress("uploading", total);
-    progress_ = &progress;
+    progress_.emplace("uploading", total);
     for (int retries = 0; !missing_.empty();) {
       const auto left = missing_.size();
       const auto there = partial_bytes();
@@ -125,7 +125,7 @@ class Uploader {
   std::map<base::Digest, cas::BlobInfo> missing_;
   std::map<base::Digest, std::uint64_t> partial_;
   UploadSummary summary_;
-  Progress* progress_ = nullptr;
+  std::optional<Progress> progress_;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ Finding control_groups() {
     for (auto line : base::split(*text, '\n')) {
       auto path = line.substr(std::min(line.size(), line.rfind(':') + 1));
       if (unified && line.starts_with("0::") && path.size() > 1) own /= std::string(path.substr(1));
-      if (!unified && line.find(":memory:") != line.npos && path.size() >= 1)
+      if (!unified && line.find(":memory:") != line.npos && !path.empty())
         own = fs::path("/sys/fs/cgroup/memory") / std::string(path.substr(1));
     }
   out.detail = fmt::format("version {}, {}", unified ? 2 : 1, own.string());

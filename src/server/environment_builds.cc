@@ -14,7 +14,6 @@ namespace lathe::server {
 
 using base::Code;
 using base::Error;
-using db::environment_builds::State;
 using rt::Task;
 namespace json = boost::json;
 namespace fs = std::filesystem;
