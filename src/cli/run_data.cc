@@ -46,9 +46,9 @@ base::Result<std::vector<std::pair<std::string, std::string>>> named(const Call&
   return pairs;
 }
 
-json::object with_mode(json::object input, Moded typed) {
-  if (!typed.mode.empty()) input["mode"] = std::move(typed.mode);
-  if (!typed.path.empty()) input["path_on_compute"] = std::move(typed.path);
+json::object with_mode(json::object input, const Moded& typed) {
+  if (!typed.mode.empty()) input["mode"] = typed.mode;
+  if (!typed.path.empty()) input["path_on_compute"] = typed.path;
   return input;
 }
 
