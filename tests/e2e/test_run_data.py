@@ -374,8 +374,9 @@ def test_preparation_is_canceled_and_goes_on_after_a_restart(make_server):
         inputs = {"data": {"dataset": saved}}
         canceled, kept = (client.submit("cat $data", inputs=inputs) for _ in range(2))
         wait_for(lambda: len(web.requests) >= 1, 20, "the fetch")
+        wait_for(lambda: client.status(kept) == "Preparing", 20, "the other run in Preparing, too")
         shown = client.run(kept)
-        assert shown["status"] == "Preparing" and "data" in shown["waiting"]["reason"], shown["waiting"]
+        assert "data" in shown["waiting"]["reason"], shown["waiting"]
         client.cancel(canceled).expect(200)
         client.wait(canceled, "Canceled")
         server.kill()
