@@ -65,7 +65,7 @@ base::Result<std::vector<std::string>> engine_arguments(const std::vector<std::s
   std::vector<std::string> out;
   for (const auto& text : given) LATHE_TRY_VOID(add(out, text));
   for (const auto& option : out)
-    if (option == "-" || option == "--" || is_ours(option))
+    if (name_of(option) == "-" || name_of(option) == "--" || is_ours(option))
       return base::fail(
           Error(Code::invalid, fmt::format("{} cannot be given to the engine", base::printable(name_of(option))))
               .field(kField)

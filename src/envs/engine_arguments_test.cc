@@ -24,8 +24,9 @@ TEST(EngineArguments, NeverNameAnotherImage) {
 }
 
 TEST(EngineArguments, LeaveTheRunInOurHands) {
-  for (const char* text : {"--name=x", "--rm", "-d", "-dit", "-it", "--detach=true", "--entrypoint=/bin/sh", "-u=0",
-                           "--user 0", "--network=none", "-w/tmp", "-Pd", "--", "-", "--log-driver=none"}) {
+  for (const char* text :
+       {"--name=x", "--rm", "-d", "-dit", "-it", "--detach=true", "--entrypoint=/bin/sh", "-u=0", "--user 0",
+        "--network=none", "-w/tmp", "-Pd", "--", "-", "-=x", "--=x", "--log-driver=none"}) {
     auto made = engine_arguments({text}, "");
     ASSERT_FALSE(made) << text;
     EXPECT_EQ("docker.arguments", made.error().field());
