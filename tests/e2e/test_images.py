@@ -139,7 +139,7 @@ def test_a_killed_runner_takes_its_container_with_it(client, server, tree, image
 
 def test_a_killed_server_takes_a_build_inside_of_an_image_with_it(make_server, tmp_path, image, monkeypatch):
     cache, reached, mark = tmp_path / "cache", tmp_path / "cache" / "reached", new_id("tools")
-    waits = f"import time\nopen({str(reached)!r}, 'w')\nwhile True: time.sleep(0.02)\n"
+    waits = f"import signal\nopen({str(reached)!r}, 'w')\nsignal.pause()\n"
     monkeypatch.setattr(environments, "BACKEND", waits + environments.BACKEND)
     environments.sdist(tmp_path / "wheelhouse", "own", "1.0")
     server = make_server(config=site(cache, tmp_path / "wheelhouse"), environment={"E2E_TOOLS": mark})
