@@ -160,4 +160,25 @@ class RawClient {
 inline rt::Task<Response> say_ok(Request&) { co_return Response::json("\"ok\""); }
 inline rt::Task<Response> echo(Request& request) { co_return Response::json(co_await request.text()); }
 
+inline ClientResponse must(base::Result<ClientResponse> result) {
+  if (result) return std::move(*result);
+  ADD_FAILURE() << result.error().text();
+  return {};
+}
+
+// The handler waits until its client goes; `reason` tells what ended it.
+inline Handler waits_for_cancel(TestServer& server, std::promise<void>& started, std::promise<base::Code>& reason) {
+  return [&](Request& request) -> rt::Task<Response> {
+    if (request.method == "POST") co_await request.text();
+    started.set_value();
+    try {
+      co_await server.loop.sleep(1h, request.cancel);
+    } catch (const base::Error& error) {
+      reason.set_value(error.code());
+      throw;
+    }
+    co_return Response::empty();
+  };
+}
+
 }  // namespace lathe::net::testing
