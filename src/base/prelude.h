@@ -1,4 +1,5 @@
-// Precompiled header of the whole tree: what nearly every file includes anyway. Files still include what they use.
+// Precompiled header of the whole tree: what most files include, and what costs most to read (boost::json,
+// std::filesystem). Files still include what they use.
 #pragma once
 
 #include <fmt/format.h>
