@@ -23,6 +23,7 @@ class MetricShipper {
   explicit MetricShipper(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& folder() const { return folder_; }
+  bool has_journals() const { return !list().empty(); }
   // Sends all whole lines that the server does not have yet. A journal that cannot be read or that the server refuses
   // is given up, and never costs the others.
   base::Result<void> ship(ServerLink& link);

@@ -63,7 +63,6 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   make_cgroup();
   if (group_) program.cgroups = group_->join_descriptors();
   program.output = program.error = pipe.write.get();
-  metrics_watch_ = watch_metrics(shop_.metrics.folder());
   started_ = sys::utc_now();
   auto save_rest = [&] { shop_.log.save_rest(pipe.read.get()); };
   LATHE_TRY(auto guardian, sys::Guardian::start(program, {.group = group_ ? &*group_ : nullptr,
@@ -156,9 +155,17 @@ void Supervisor::on_life_tick() {
     live_.emplace(shop_.run_folder, live_folders_of(shop_.order), shop_.uploader, shop_.make_link(), shop_.inbox,
                   shop_.backoff);
     meter_.emplace(guardian_->pid(), shop_.order.slice.gpus);
+    watch_for_metrics();
     life_->arm(UsageMeter::kPeriod, UsageMeter::kPeriod);
   }
   meter_->sample();
+}
+
+// Not from the start: to close a watch takes milliseconds in the kernel, and what a short run has logged is sent with
+// its end.
+void Supervisor::watch_for_metrics() {
+  metrics_watch_ = watch_metrics(shop_.metrics.folder());
+  if (metrics_watch_ && shop_.metrics.has_journals()) on_metrics();
 }
 
 // The first record: from now on the thread looks for more.

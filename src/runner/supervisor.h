@@ -1,7 +1,7 @@
 // Supervisor: the time from the start of the user's program to its end. One poll loop on the main thread owns the pipe,
 // the timers and the stop ladder (SIGTERM, grace, SIGKILL); it never talks to the server itself, so a server that is
 // away is not noticed here. Helper threads are made only when needed: the log shipper with the first byte of output,
-// the metric shipper with the first record, the watcher and the uploader of outputs when the program has lived for a
+// the watcher, the uploader of outputs and the metric shipper (with the first record) when the program has lived for a
 // while. A run of `true` makes none.
 #pragma once
 
@@ -64,6 +64,7 @@ class Supervisor {
   void on_signal();
   void on_inbox();
   void on_life_tick();
+  void watch_for_metrics();
   void on_metrics();
   void request_stop(model::EndReason reason, std::string message);
   void kill();
