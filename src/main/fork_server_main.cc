@@ -16,6 +16,7 @@ int fork_server_main(int argc, char** argv, int (*run)(std::span<const char* con
     for (const auto& word : words.subspan(1)) pointers.push_back(word.c_str());
     return run(pointers);
   });
+  sys::forget_cgroup_place();
   if (served) return 0;
   fmt::print(stderr, "lathe fork-server: {}\n", served.error().text());
   return base::exit_status(served.error().code());

@@ -131,6 +131,12 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
   return spool;
 }
 
+std::string Spool::slot() const {
+  struct stat status{};
+  if (::stat(folder_.c_str(), &status) != 0) return {};
+  return fmt::format("{}-{}", status.st_dev, status.st_ino);
+}
+
 base::Result<void> Spool::write_order(const wire::RunnerOrder& order) {
   LATHE_TRY_VOID(write_empty(folder_ / kOrder, wire::encode_order(order)));
   return {};

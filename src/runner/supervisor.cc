@@ -48,11 +48,18 @@ base::Result<void> Supervisor::prepare_timers() {
 void Supervisor::make_cgroup() {
   const Order& order = shop_.order;
   if (!order.enforce_memory || order.slice.memory_bytes <= 0) return;
-  auto group = sys::Cgroup::create(shop_.group, {order.slice.memory_bytes, order.slice.millicores});
+  auto group = sys::Cgroup::create(shop_.group, {order.slice.memory_bytes, order.slice.millicores}, shop_.group_slot);
   if (group)
     group_.emplace(std::move(*group));
   else
     base::log::warn("no cgroup: the memory limit is not enforced", {{"error", group.error().text()}});
+}
+
+// What a longer life leaves in the page cache is counted against its group, and so is a process that does not die.
+void Supervisor::give_cgroup_back(const std::optional<sys::GuardianReport>& report) {
+  const bool is_clean = report && report->unkillable == 0 && !meter_;
+  if (group_ && is_clean) group_->leave_idle();
+  group_.reset();
 }
 
 base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
@@ -77,7 +84,9 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   if (!report) sys::kill_own_descendants(kKillLimit);  // the runner is a subreaper, too: the rest has come to it
   drain();
   if (report && !report->started) return base::fail(base::Code::io, "{}", report->start_error);
-  return make_record(report);
+  auto record = make_record(report);
+  give_cgroup_back(report);
+  return record;
 }
 
 void Supervisor::loop() {

@@ -103,7 +103,8 @@ class Task {
   model::ExitRecord supervise(sys::SpawnRequest program, const Cargo& cargo) {
     Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
                            cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(),
-                           task_label(spool_.header()), deadline(), options_.backoff});
+                           task_label(spool_.header()), container_ ? std::string() : spool_.slot(), deadline(),
+                           options_.backoff});
     auto exit = supervisor.run(std::move(program));
     if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
     if (container_) container_->explain(*exit, order_);

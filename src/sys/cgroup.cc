@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/strings.h"
+#include "sys/idle_cgroups.h"
 #include "sys/small_file.h"
 
 namespace lathe::sys {
@@ -85,27 +86,36 @@ base::Result<CgroupPlace> own_place() {
 
 void remember_cgroup_place() {
   if (auto place = own_place()) remembered_place = std::move(*place);
+  share_idle_cgroups();
 }
 
-base::Result<Cgroup> Cgroup::create(const std::string& name, const CgroupLimits& limits) {
+void forget_cgroup_place() {
+  if (!remembered_place) return;
+  for (const auto& parent : {remembered_place->memory_v1, remembered_place->cpu_v1}) remove_idle_cgroups(parent);
+  remembered_place.reset();
+}
+
+base::Result<Cgroup> Cgroup::create(const std::string& name, const CgroupLimits& limits, const std::string& slot) {
   if (remembered_place)
-    if (auto group = create_in(*remembered_place, name, limits)) return group;
+    if (auto group = create_in(*remembered_place, name, limits, slot)) return group;
   LATHE_TRY(CgroupPlace place, own_place());
-  return create_in(place, name, limits);
+  return create_in(place, name, limits, slot);
 }
 
-base::Result<Cgroup> Cgroup::create_in(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
-  if (!place.memory_v1.empty()) return create_v1(place, name, limits);
+base::Result<Cgroup> Cgroup::create_in(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits,
+                                       const std::string& slot) {
+  if (!place.memory_v1.empty()) return create_v1(place, name, limits, slot);
   if (!place.unified.empty()) return create_unified(place, name, limits);
   return base::fail(base::Code::unsupported, "no cgroup hierarchy is mounted");
 }
 
-base::Result<void> Cgroup::enter(const fs::path& folder, const char* join_file) {
-  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+base::Result<void> Cgroup::enter(const fs::path& folder, const char* join_file, std::string idle_slot) {
+  const bool taken = !idle_slot.empty() && take_idle_cgroup(idle_slot, folder);
+  if (!taken && ::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return base::fail(base::errno_error(errno, fmt::format("making the cgroup {}", folder.string())));
   Fd procs(::open((folder / join_file).c_str(), O_WRONLY | O_CLOEXEC));
   int error = errno;
-  folders_.push_back({folder, std::move(procs)});
+  folders_.push_back({folder, std::move(procs), std::move(idle_slot), taken});
   if (!folders_.back().procs)
     return base::fail(base::errno_error(error, fmt::format("opening the cgroup {}", folder.string())));
   return {};
@@ -132,20 +142,23 @@ base::Result<Cgroup> Cgroup::create_unified(const CgroupPlace& place, const std:
                         .hint("start the server as a systemd service with Delegate=yes"));
 }
 
-base::Result<Cgroup> Cgroup::create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits) {
+base::Result<Cgroup> Cgroup::create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits,
+                                       const std::string& slot) {
   // Through `tasks`, which moves one thread: a fresh child has only one, and a thread that moves itself needs no lock
   // over all processes. Through cgroup.procs each move waits for an RCU grace period, 8 to 15 ms.
   Cgroup group;
-  LATHE_TRY_VOID(group.enter(place.memory_v1 / name, "tasks"));
+  auto slot_of = [&](std::int64_t limit) { return slot.empty() ? slot : fmt::format("{}-{}", slot, limit); };
+  LATHE_TRY_VOID(group.enter(place.memory_v1 / name, "tasks", slot_of(limits.memory_bytes)));
   const fs::path folder = group.folders_[0].path;
-  if (limits.memory_bytes > 0) {
+  if (limits.memory_bytes > 0 && !group.folders_[0].taken) {
     std::string bytes = fmt::format("{}", limits.memory_bytes);
     LATHE_TRY_VOID(write_small_file(folder / "memory.limit_in_bytes", bytes));
     (void)write_small_file(folder / "memory.memsw.limit_in_bytes", bytes);
   }
   if (limits.millicores > 0 && !place.cpu_v1.empty()) {
-    LATHE_TRY_VOID(group.enter(place.cpu_v1 / name, "tasks"));
-    (void)write_small_file(group.folders_[1].path / "cpu.shares", fmt::format("{}", shares_of(limits.millicores)));
+    LATHE_TRY_VOID(group.enter(place.cpu_v1 / name, "tasks", slot_of(limits.millicores)));
+    if (!group.folders_[1].taken)
+      (void)write_small_file(group.folders_[1].path / "cpu.shares", fmt::format("{}", shares_of(limits.millicores)));
   }
   return group;
 }
@@ -236,6 +249,15 @@ void Cgroup::kill_all() const {
   if (unified_ && write_small_file(folders_[0].path / "cgroup.kill", "1")) return;
   for (auto line : base::split(read_small_file(folders_[0].path / "cgroup.procs").value_or(""), '\n'))
     if (auto pid = base::parse_u64(line)) ::kill(static_cast<pid_t>(*pid), SIGKILL);
+}
+
+void Cgroup::leave_idle() {
+  if (out_of_memory() || reached_memory_limit()) return remove();
+  for (auto& folder : folders_) {
+    folder.procs.reset();
+    if (folder.idle_slot.empty() || !leave_idle_cgroup(folder.path, folder.idle_slot)) remove_group(folder.path);
+  }
+  folders_.clear();
 }
 
 void Cgroup::remove() {

@@ -27,13 +27,15 @@ struct CgroupPlace {
 };
 // From the text of /proc/self/cgroup and /proc/self/mountinfo.
 CgroupPlace find_cgroup_place(std::string_view own_cgroups, std::string_view mounts);
-// For a process that forks many that will ask: it looks once, and they need not.
+// For a process that forks many that will ask: it looks once, and they need not. What its children leave idle
+// (Cgroup::leave_idle) it removes at its end.
 void remember_cgroup_place();
+void forget_cgroup_place();
 
 class Cgroup {
  public:
-  // `name` is one path part.
-  static base::Result<Cgroup> create(const std::string& name, const CgroupLimits& limits);
+  // `name` is one path part. With a slot it may be one that was left idle there (sys/idle_cgroups.h).
+  static base::Result<Cgroup> create(const std::string& name, const CgroupLimits& limits, const std::string& slot = {});
   Cgroup(Cgroup&&) = default;
   Cgroup& operator=(Cgroup&&) = default;
   // The group must be empty by now; see remove().
@@ -52,21 +54,27 @@ class Cgroup {
   void kill_all() const;
   // Removes the folders; called by the destructor as well.
   void remove();
+  // Instead of remove(), for the next one in the slot, unless it is not as it was: what reached its limit is removed.
+  void leave_idle();
   // A group of this name that a killed process left, and what a container engine made below it in every hierarchy. All
   // must be empty.
   static void remove_tree(const std::string& name);
 
  private:
   Cgroup() = default;
-  base::Result<void> enter(const std::filesystem::path& folder, const char* join_file);
-  static base::Result<Cgroup> create_in(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
+  base::Result<void> enter(const std::filesystem::path& folder, const char* join_file, std::string idle_slot = {});
+  static base::Result<Cgroup> create_in(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits,
+                                        const std::string& slot);
   static base::Result<Cgroup> create_unified(const CgroupPlace& place, const std::string& name,
                                              const CgroupLimits& limits);
-  static base::Result<Cgroup> create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits);
+  static base::Result<Cgroup> create_v1(const CgroupPlace& place, const std::string& name, const CgroupLimits& limits,
+                                        const std::string& slot);
 
   struct Folder {
     std::filesystem::path path;
     Fd procs;
+    std::string idle_slot;  // with the limits; empty: it is not left idle
+    bool taken = false;     // with its limits, from there
   };
   std::vector<Folder> folders_;
   bool unified_ = false;

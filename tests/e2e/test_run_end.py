@@ -1,6 +1,7 @@
 """How runs end before their time: cancel, time-out, memory, retries. In the end no process is left."""
 
 import os
+import pathlib
 import time
 
 import pytest
@@ -172,6 +173,28 @@ def test_a_run_over_its_memory_says_out_of_memory_and_the_limit(any_server, mark
     done = client.wait(run, "Failed", deadline=60)
     assert done["attempts"][0]["reason"] == "out-of-memory" and done["error"]["code"] == "out-of-memory"
     assert "MiB" in done["error"]["message"] or "GiB" in done["error"]["message"]
+
+
+def idle_groups(server):
+    """Control groups that short runs of this server left to the next ones: one of each task folder in use again."""
+    folders = [folder.stat() for folder in (server.state / "work").glob("*/spool")]
+    slots = tuple(f"lathe-idle-{status.st_dev}-{status.st_ino}-" for status in folders)
+    found = [pathlib.Path(path) for path, _, _ in os.walk("/sys/fs/cgroup")]  # others' may go meanwhile
+    return [path for path in found if path.name.startswith(slots)]
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not os.access("/sys/fs/cgroup/memory", os.W_OK), reason="only cgroups v1 are used again")
+def test_control_groups_are_used_again_and_go_with_the_server(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    client.wait(client.submit(["/bin/true"]), "Completed")
+    wait_for(lambda: idle_groups(server), 20, "a group that was left idle")
+    first = {group: group.stat().st_ino for group in idle_groups(server)}
+    client.wait(client.submit(["/bin/true"]), "Completed")
+    wait_for(lambda: {group: group.stat().st_ino for group in idle_groups(server)} == first, 20, "the same ones again")
+    server.kill()
+    wait_for(lambda: not idle_groups(server), 20, "none is left")
 
 
 def test_what_can_never_run_is_refused_at_submit(any_server):
