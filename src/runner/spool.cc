@@ -23,6 +23,7 @@ namespace json = boost::json;
 constexpr const char *kHeader = "spool.json", *kOrder = "order.json", *kExit = "exit", *kDelivered = "delivered";
 constexpr const char* kBareHeader = "spool.json.new";  // the header before it has its name, and after it
 constexpr off_t kReserveBytes = 64 * 1024;
+constexpr ino_t kSlots = 64;  // that many things may lie idle between tasks, however many folders come and go
 
 // Into the empty file that an earlier task left, or a new one.
 base::Result<sys::Fd> write_empty(const fs::path& path, std::string_view text) {
@@ -134,7 +135,7 @@ base::Result<Spool> Spool::adopt(const fs::path& folder, base::Duration patience
 std::string Spool::slot() const {
   struct stat status{};
   if (::stat(folder_.c_str(), &status) != 0) return {};
-  return fmt::format("{}-{}", status.st_dev, status.st_ino);
+  return fmt::format("{}", status.st_ino % kSlots);
 }
 
 base::Result<void> Spool::write_order(const wire::RunnerOrder& order) {

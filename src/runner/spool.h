@@ -42,7 +42,7 @@ class Spool {
   const SpoolHeader& header() const { return header_; }
   int lock_fd() const { return lock_.get(); }
   const std::filesystem::path& folder() const { return folder_; }
-  // The same for the next task that gets this folder, and no other on this machine has it at the same time.
+  // One of a few names, the same for the next task that gets this folder.
   std::string slot() const;
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
   // Copies and mount points of the inputs; there only when the run has some.

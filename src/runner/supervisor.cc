@@ -56,10 +56,9 @@ void Supervisor::make_cgroup() {
 }
 
 // What a longer life leaves in the page cache is counted against its group, and so is a process that does not die.
-void Supervisor::give_cgroup_back(const std::optional<sys::GuardianReport>& report) {
+void Supervisor::leave_cgroup_to_the_next(const std::optional<sys::GuardianReport>& report) {
   const bool is_clean = report && report->unkillable == 0 && !meter_;
   if (group_ && is_clean) group_->leave_idle();
-  group_.reset();
 }
 
 base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
@@ -85,7 +84,7 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   drain();
   if (report && !report->started) return base::fail(base::Code::io, "{}", report->start_error);
   auto record = make_record(report);
-  give_cgroup_back(report);
+  leave_cgroup_to_the_next(report);
   return record;
 }
 

@@ -43,7 +43,7 @@ struct Workshop {
   int signals;              // SIGTERM and companions come out here
   int spool_lock;           // the guardian holds it too
   std::string group;        // name of the control group
-  std::string group_slot;   // where it may be left for the next run; empty: nowhere
+  std::string group_slot;   // where it may lie idle between two runs; empty: nowhere
   base::Duration deadline;  // on the boot clock; max(): none
   BackoffLimits backoff;
 };
@@ -60,7 +60,7 @@ class Supervisor {
  private:
   base::Result<void> prepare_timers();
   void make_cgroup();
-  void give_cgroup_back(const std::optional<sys::GuardianReport>& report);
+  void leave_cgroup_to_the_next(const std::optional<sys::GuardianReport>& report);
   void loop();
   void on_output();
   void on_signal();

@@ -252,12 +252,10 @@ void Cgroup::kill_all() const {
 }
 
 void Cgroup::leave_idle() {
-  if (out_of_memory() || reached_memory_limit()) return remove();
-  for (auto& folder : folders_) {
-    folder.procs.reset();
-    if (folder.idle_slot.empty() || !leave_idle_cgroup(folder.path, folder.idle_slot)) remove_group(folder.path);
-  }
-  folders_.clear();
+  if (out_of_memory() || reached_memory_limit()) return;
+  std::erase_if(folders_, [](const Folder& folder) {
+    return !folder.idle_slot.empty() && leave_idle_cgroup(folder.path, folder.idle_slot);
+  });
 }
 
 void Cgroup::remove() {

@@ -54,7 +54,8 @@ class Cgroup {
   void kill_all() const;
   // Removes the folders; called by the destructor as well.
   void remove();
-  // Instead of remove(), for the next one in the slot, unless it is not as it was: what reached its limit is removed.
+  // For the next one that looks into the slot. What cannot be left, or is not as it was because it reached its limit,
+  // stays ours to remove.
   void leave_idle();
   // A group of this name that a killed process left, and what a container engine made below it in every hierarchy. All
   // must be empty.
@@ -73,7 +74,7 @@ class Cgroup {
   struct Folder {
     std::filesystem::path path;
     Fd procs;
-    std::string idle_slot;  // with the limits; empty: it is not left idle
+    std::string idle_slot;  // with the limit in its name; empty: it is not left idle
     bool taken = false;     // with its limits, from there
   };
   std::vector<Folder> folders_;

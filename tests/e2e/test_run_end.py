@@ -176,9 +176,8 @@ def test_a_run_over_its_memory_says_out_of_memory_and_the_limit(any_server, mark
 
 
 def idle_groups(server):
-    """Control groups that short runs of this server left to the next ones: one of each task folder in use again."""
-    folders = [folder.stat() for folder in (server.state / "work").glob("*/spool")]
-    slots = tuple(f"lathe-idle-{status.st_dev}-{status.st_ino}-" for status in folders)
+    """Control groups that short runs of this server left to the next ones, in the slots of their task folders."""
+    slots = tuple(f"lathe-idle-{folder.stat().st_ino % 64}-" for folder in (server.state / "work").glob("*/spool"))
     found = [pathlib.Path(path) for path, _, _ in os.walk("/sys/fs/cgroup")]  # others' may go meanwhile
     return [path for path in found if path.name.startswith(slots)]
 
