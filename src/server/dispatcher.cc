@@ -9,8 +9,6 @@
 #include "model/sizes.h"
 #include "sched/explain.h"
 #include "sched/plan.h"
-#include "server/state_dir.h"
-#include "server/sweep.h"
 
 namespace lathe::server {
 
@@ -21,16 +19,6 @@ using model::RunRecord;
 using rt::Task;
 
 namespace {
-
-// A runner that was asked to stop gets its grace and this long on top before it is ended by force.
-constexpr base::Duration kStopMargin = std::chrono::seconds(15);
-constexpr base::Duration kKillPeriod = std::chrono::seconds(2);
-constexpr base::Duration kFullDiskPause = std::chrono::seconds(1);
-
-// How often a runner, or the adopter of a dead one's spool, is started before its node is given up as lost; the waits
-// between grow from the first by three: twelve seconds in all.
-constexpr int kMostStarts = 6;
-constexpr base::Duration kFirstRestart = std::chrono::milliseconds(100);
 
 Error no_such_compute(const std::string& workspace, const std::string& name) {
   return Error(Code::invalid, fmt::format("workspace '{}' has no compute target '{}'", workspace, name))
@@ -45,9 +33,11 @@ Dispatcher::Dispatcher(Core& core, Authority& authority, LiveAttempts& attempts,
       authority_(authority),
       attempts_(attempts),
       logs_(logs),
-      runner_url_(std::move(runner_url)),
       state_(core.provider.capacity()),
-      wake_(core.home) {}
+      wake_(core.home),
+      care_(core, authority, logs, std::move(runner_url),
+            {.attempt_over = [this](const Changed& changed) { attempt_over(changed); },
+             .gang_failed = [this](const std::string& run_id) { stop_gang(run_id); }}) {}
 
 Task<void> Dispatcher::recover() {
   struct Stored {
@@ -90,9 +80,9 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   }
   for (const auto& slice : attempt->slices) {
     if (live->finished.contains(slice.node)) continue;
-    core_.scope.spawn("tend a recovered runner", keep_tending(live, slice.node));
+    care_.begin(live, slice.node);
   }
-  if (live->stop != EndReason::none) core_.scope.spawn("enforce a stop", enforce_stop(live));
+  if (live->stop != EndReason::none) care_.enforce_stop(live);
 }
 
 void Dispatcher::start() { core_.scope.spawn("dispatcher", reconcile()); }
@@ -125,7 +115,7 @@ void Dispatcher::run_once() {
   auto now = core_.clock.steady();
   auto plan = sched::make_plan(state_, now);
   if (plan.empty()) return;
-  state_.apply(plan, now, kStopMargin);
+  state_.apply(plan, now, NodeCare::kStopMargin);
   for (auto& placement : plan.placements) core_.scope.spawn("place a run", place(std::move(placement)));
   for (const auto& preemption : plan.preemptions)
     if (auto live = attempts_.find(preemption.run.value))
@@ -167,132 +157,7 @@ void Dispatcher::begin(const LiveAttemptPtr& live) {
   const auto& attempt = live->attempt;
   authority_.attempt_started(attempt.token_hash, live->run.id.value, attempt.number, live->run.workspace);
   logs_.attempt_started(live->run.sequence, attempt.number);
-  for (const auto& slice : attempt.slices) core_.scope.spawn("tend a runner", keep_tending(live, slice.node));
-  core_.events.notify();
-}
-
-compute::TaskName Dispatcher::task_of(const LiveAttempt& live, int node) const {
-  return {live.run.sequence, live.attempt.number, node};
-}
-
-Task<compute::Provider::Found> Dispatcher::find_runner(LiveAttemptPtr live, int node) {
-  base::Duration wait = std::chrono::milliseconds(10);
-  for (;;) {
-    auto found = co_await core_.provider.find(task_of(*live, node));
-    if (found.trace != compute::Provider::Trace::starting) co_return found;
-    live->handles[node] = found.handle;  // one that never gets further can be ended by force
-    co_await core_.home.sleep(wait, core_.scope.token());
-    wait = std::min<base::Duration>(2 * wait, std::chrono::seconds(1));
-  }
-}
-
-Task<std::string> Dispatcher::start_runner(LiveAttemptPtr live, int node, bool adopt) {
-  auto task = task_of(*live, node);
-  for (bool is_full = true; is_full && !live->over && live->stop == EndReason::none;) {
-    try {
-      if (adopt) co_return co_await core_.provider.adopt(task, runner_url_);
-      auto token = authority_.attempt_token(live->run.id.value, task.run_sequence, task.attempt);
-      co_return co_await core_.provider.start({task, live->run.id.value, runner_url_, std::move(token)});
-    } catch (const Error& error) {
-      if (error.code() == Code::cancelled) throw;
-      base::log::error("a runner could not be started", {{"run", live->run.id.value}, {"why", error.text()}});
-      is_full = error.code() == Code::no_space;
-    }
-    // A run does not fail because our disk is full: it waits for room.
-    if (is_full) co_await core_.home.sleep(kFullDiskPause, core_.scope.token());
-  }
-  co_return std::string();
-}
-
-// Not one that was asked to stop, and not with a token that the attempt does not have (the admin's was replaced).
-bool Dispatcher::may_start(const LiveAttempt& live) const {
-  return live.stop == EndReason::none &&
-         base::sha256(authority_.attempt_token(live.run.id.value, live.run.sequence, live.attempt.number)) ==
-             live.attempt.token_hash;
-}
-
-// Trouble of the moment (a full queue, no descriptors) must not leave a task that nobody looks after.
-Task<void> Dispatcher::keep_tending(LiveAttemptPtr live, int node) {
-  for (;;) {
-    std::optional<Error> trouble;
-    try {
-      co_await tend(live, node);
-      co_return;
-    } catch (const Error& error) {
-      if (error.code() == Code::cancelled) throw;
-      trouble = error;
-    }
-    base::log::warn("looking after a runner failed; again in a second",
-                    {{"run", live->run.id.value}, {"why", trouble->text()}});
-    live->recovered = true;  // whatever was started must be found again
-    co_await core_.home.sleep(std::chrono::seconds(1), core_.scope.token());
-  }
-}
-
-Task<void> Dispatcher::tend(LiveAttemptPtr live, int node) {
-  using Trace = compute::Provider::Trace;
-  auto cancel = core_.scope.token();
-  auto task = task_of(*live, node);
-  auto settled = [&] { return live->over || live->finished.contains(node); };
-  auto wait = kFirstRestart;
-  bool fresh = !live->recovered;  // nothing to look for: this server has just placed it
-  bool withdrawn = false;         // no runner was ever started, and none will be
-  for (int starts = 0; starts < kMostStarts;) {
-    auto found = fresh ? compute::Provider::Found{} : co_await find_runner(live, node);
-    if (settled()) break;
-    if (found.trace == Trace::wrecked || (found.trace == Trace::none && live->is_claimed(node))) break;
-    withdrawn = found.trace == Trace::none && !may_start(*live);
-    if (withdrawn) break;
-    if (found.trace == Trace::dead)
-      base::log::warn("a runner is gone; what it left is adopted", {{"run", live->run.id.value}, {"node", node}});
-    if (found.trace != Trace::alive) {
-      if (starts++ > 0) co_await core_.home.sleep(std::exchange(wait, 3 * wait), cancel);
-      if (settled()) break;
-      found.handle = co_await start_runner(live, node, found.trace == Trace::dead);
-    }
-    fresh = false;
-    live->handles[node] = found.handle;
-    if (!found.handle.empty()) co_await core_.provider.gone(found.handle, cancel);
-    if (settled()) break;
-  }
-  if (!settled() && withdrawn && live->attempt.slices.size() == 1)
-    co_await unplace(live);
-  else if (!settled())
-    co_await lose_node(live, node,
-                       withdrawn ? "the runner was never started" : "the runner is gone and left nothing to deliver");
-  co_await clear_when_gone(core_, task);
-}
-
-Task<void> Dispatcher::unplace(LiveAttemptPtr live) {
-  auto now = core_.clock.utc();
-  auto changed = co_await core_.reserve.insist([&] {
-    return core_.database.write([&](db::Connection& connection) {
-      return unplace_run(connection, {live->run.id.value, live->attempt.number}, now);
-    });
-  });
-  attempt_over(changed);
-  core_.events.notify();
-}
-
-Task<void> Dispatcher::lose_node(LiveAttemptPtr live, int node, std::string why) {
-  AttemptName name{live->run.id.value, live->attempt.number};
-  auto now = core_.clock.utc();
-  model::ExitRecord exit;
-  exit.reason = EndReason::node_lost;
-  exit.message = std::move(why);
-  exit.started = live->attempt.claimed.value_or(live->attempt.placed);
-  exit.ended = now;
-  int nodes = static_cast<int>(live->attempt.slices.size());
-  LogStream stream{task_of(*live, node), wire::main_log_name(nodes, node)};
-  auto finished = co_await core_.reserve.insist([&]() -> Task<NodeFinished> {
-    co_await logs_.seal_or_give_up(stream);
-    co_return co_await core_.database.write(
-        [&](db::Connection& connection) { return finish_node(connection, name, node, exit, now); });
-  });
-  live->finished.insert(node);
-  live->changed.notify();
-  if (finished.gang_failed) stop_gang(name.run_id);
-  if (finished.attempt_over && finished.changed) attempt_over(finished);
+  for (const auto& slice : attempt.slices) care_.begin(live, slice.node);
   core_.events.notify();
 }
 
@@ -303,18 +168,7 @@ Task<void> Dispatcher::preempt(AttemptName name) {
   });
   attempts_.ask_stop(name.run_id, EndReason::preempted);
   core_.events.notify();
-  if (auto live = attempts_.find(name.run_id, name.number)) co_await enforce_stop(live);
-}
-
-Task<void> Dispatcher::enforce_stop(LiveAttemptPtr live) {
-  auto cancel = core_.scope.token();
-  co_await core_.home.sleep(std::chrono::seconds(live->run.spec.grace_seconds) + kStopMargin, cancel);
-  if (live->over) co_return;
-  base::log::warn("a runner did not stop in time and is ended by force", {{"run", live->run.id.value}});
-  // Again and again: what holds a task's place may be a process that was found, or started, only since.
-  for (; !live->over; co_await core_.home.sleep(kKillPeriod, cancel))
-    for (const auto& [node, handle] : live->handles)
-      if (!handle.empty() && !live->finished.contains(node)) core_.provider.kill(handle);
+  if (auto live = attempts_.find(name.run_id, name.number)) care_.enforce_stop(live);
 }
 
 void Dispatcher::submitted(const RunRecord& run) {
@@ -323,13 +177,15 @@ void Dispatcher::submitted(const RunRecord& run) {
   nudge();
 }
 
-void Dispatcher::stop_gang(const std::string& run_id) {
-  auto live = attempts_.find(run_id);
-  if (!live || live->stop != EndReason::none) return;
-  attempts_.ask_stop(run_id, EndReason::canceled);
-  auto grace = std::chrono::seconds(live->run.spec.grace_seconds) + kStopMargin;
+void Dispatcher::stop(const LiveAttemptPtr& live) {
+  attempts_.ask_stop(live->run.id.value, EndReason::canceled);
+  auto grace = std::chrono::seconds(live->run.spec.grace_seconds) + NodeCare::kStopMargin;
   state_.mark_stopping(live->run.sequence, core_.clock.steady() + grace);
-  core_.scope.spawn("enforce a stop", enforce_stop(live));
+  care_.enforce_stop(live);
+}
+
+void Dispatcher::stop_gang(const std::string& run_id) {
+  if (auto live = attempts_.find(run_id); live && live->stop == EndReason::none) stop(live);
 }
 
 void Dispatcher::cancel_asked(const RunRecord& run) {
@@ -341,10 +197,7 @@ void Dispatcher::cancel_asked(const RunRecord& run) {
   auto live = attempts_.find(run.id.value);
   if (!live) return;
   live->run = run;
-  attempts_.ask_stop(run.id.value, EndReason::canceled);
-  auto grace = std::chrono::seconds(run.spec.grace_seconds) + kStopMargin;
-  state_.mark_stopping(run.sequence, core_.clock.steady() + grace);
-  core_.scope.spawn("enforce a stop", enforce_stop(live));
+  stop(live);
 }
 
 void Dispatcher::edited(const RunRecord& run) {

@@ -1,7 +1,7 @@
-// Dispatcher: brings queued runs and free nodes together, and looks after every placed attempt until it is over.
-// A reconciler: run_once() asks the pure planner what to do and does it; it runs when something changed, and on a timer
-// only while the planner names a time (idle nodes to give back). After a restart recover() rebuilds what it knows from
-// the database and goes on the same way. Home thread.
+// Dispatcher: brings queued runs and free nodes together, and knows every placed attempt until it is over (NodeCare
+// looks after its nodes). A reconciler: run_once() asks the pure planner what to do and does it; it runs when something
+// changed, and on a timer only while the planner names a time (idle nodes to give back). After a restart recover()
+// rebuilds what it knows from the database and goes on the same way. Home thread.
 #pragma once
 
 #include <map>
@@ -15,6 +15,7 @@
 #include "server/core.h"
 #include "server/live_attempts.h"
 #include "server/live_logs.h"
+#include "server/node_care.h"
 #include "server/run_changes.h"
 #include "wire/run.h"
 
@@ -65,30 +66,18 @@ class Dispatcher {
   rt::Task<void> preempt(AttemptName name);
   void begin(const LiveAttemptPtr& live);
   rt::Task<void> recover_attempt(model::RunRecord run);
-  rt::Task<void> keep_tending(LiveAttemptPtr live, int node);
-  // The whole care for one node's part, the same after a restart: finds its runner or starts it, waits for it to go,
-  // has what a dead one left delivered, and ends the node as lost when nobody else has ended it.
-  rt::Task<void> tend(LiveAttemptPtr live, int node);
-  // Waits for a runner, if there is one, that has not yet made its spool; meanwhile its handle is known.
-  rt::Task<compute::Provider::Found> find_runner(LiveAttemptPtr live, int node);
-  // Gives the handle of a new runner or adopter; empty when it could not be started.
-  rt::Task<std::string> start_runner(LiveAttemptPtr live, int node, bool adopt);
-  bool may_start(const LiveAttempt& live) const;
-  // The runner never came to life: the run goes back to the queue, and no failure is counted.
-  rt::Task<void> unplace(LiveAttemptPtr live);
-  rt::Task<void> lose_node(LiveAttemptPtr live, int node, std::string why);
-  rt::Task<void> enforce_stop(LiveAttemptPtr live);
-  compute::TaskName task_of(const LiveAttempt& live, int node) const;
+  // As asked by a person, or because another node of it has failed.
+  void stop(const LiveAttemptPtr& live);
 
   Core& core_;
   Authority& authority_;
   LiveAttempts& attempts_;
   LiveLogs& logs_;
-  std::string runner_url_;
   sched::State state_;
   std::map<sched::ComputeId, std::vector<std::string>> notes_;  // what the site changed about each target
   std::map<sched::ComputeId, base::Error> unfit_;               // targets that this machine can no longer give, and why
   rt::Notifier wake_;
+  NodeCare care_;
 };
 
 }  // namespace lathe::server
