@@ -1,6 +1,7 @@
 // Shell completions: a function with one case per command. They name words, options, choices, files and folders; they
 // never call the server, so that a Tab costs nothing.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 #include <set>
@@ -34,6 +35,21 @@ std::string next_words(const Catalogue& catalogue, std::string_view group) {
   std::string out;
   for (auto word : words) out += fmt::format("{}{}", out.empty() ? "" : " ", word);
   return out;
+}
+
+// A pattern of the options that take the next word as their value.
+std::string options_with_values(const Catalogue& catalogue) {
+  std::set<std::string> names;
+  auto add = [&](std::span<const Option> options) {
+    for (const auto& option : options) {
+      if (option.value.empty()) continue;
+      names.insert(fmt::format("--{}", option.name));
+      if (option.letter) names.insert(fmt::format("-{}", option.letter));
+    }
+  };
+  add(catalogue.globals);
+  for (const Command* command : catalogue.commands) add(command->options);
+  return fmt::format("{}", fmt::join(names, "|"));
 }
 
 const char* bash_action(Completes completes) {
@@ -85,19 +101,42 @@ std::string zsh_value(const Option& option) {
   if (!option.choices.empty()) {
     std::string words(option.choices);
     std::ranges::replace(words, '|', ' ');
-    return fmt::format(":{}:({})", option.value, words);
+    return fmt::format(":{}:({})", zsh_quote(option.value), words);
   }
   const char* action = option.completes == Completes::file     ? "_files"
                        : option.completes == Completes::folder ? "_files -/"
                                                                : "";
-  return fmt::format(":{}:{}", option.value, action);
+  return fmt::format(":{}:{}", zsh_quote(option.value), action);
 }
 
 void append_zsh_options(std::string& out, std::span<const Option> options) {
-  for (const auto& option : options)
-    if (!option.hidden)
-      fmt::format_to(std::back_inserter(out), " \\\n        '{}--{}[{}]{}'", option.repeated ? "*" : "", option.name,
+  for (const auto& option : options) {
+    if (option.hidden) continue;
+    auto append = [&](std::string_view name) {
+      fmt::format_to(std::back_inserter(out), " \\\n        '{}{}[{}]{}'", option.repeated ? "*" : "", name,
                      zsh_quote(option.help), zsh_value(option));
+    };
+    append(fmt::format("--{}", option.name));
+    if (option.letter) append(fmt::format("-{}", option.letter));
+  }
+}
+
+void append_zsh_command(std::string& out, const Catalogue& catalogue, const Command& command) {
+  fmt::format_to(std::back_inserter(out), "    '{0}'|'{0} '*) _arguments -S", command.path);
+  append_zsh_options(out, command.options);
+  append_zsh_options(out, catalogue.globals);
+  // With nothing to offer still a list, an empty one: after words that it does not expect zsh completes no option.
+  const Argument last = command.arguments.empty() ? Argument{.name = "ARGUMENT"} : command.arguments.back();
+  fmt::format_to(std::back_inserter(out), " \\\n        '*:{}:{}' ;;\n", zsh_quote(last.name),
+                 last.completes == Completes::file     ? "_files"
+                 : last.completes == Completes::folder ? "_files -/"
+                                                       : "()");
+}
+
+void append_zsh_group(std::string& out, const Catalogue& catalogue, std::string_view group) {
+  fmt::format_to(std::back_inserter(out), "    '{}') _arguments -S", group);
+  append_zsh_options(out, catalogue.globals);
+  fmt::format_to(std::back_inserter(out), " \\\n        '*:COMMAND:({})' ;;\n", next_words(catalogue, group));
 }
 
 }  // namespace
@@ -106,7 +145,7 @@ std::string bash_completion(const Catalogue& catalogue) {
   std::string out =
       "# bash completion of lathe, made by: lathe completion bash\n"
       "_lathe() {\n"
-      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words='' word\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words='' word is_value=''\n"
       "  COMPREPLY=()\n"
       "  case $prev in\n";
   std::set<std::string_view> seen;
@@ -115,7 +154,13 @@ std::string bash_completion(const Catalogue& catalogue) {
   out +=
       "  esac\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    case $word in -*) ;; *) words+=\"${words:+ }$word\" ;; esac\n"
+      "    if [[ $is_value ]]; then is_value=''; continue; fi\n"
+      "    case $word in\n";
+  fmt::format_to(std::back_inserter(out), "      {}) is_value=1 ;;\n", options_with_values(catalogue));
+  out +=
+      "      -*) ;;\n"
+      "      *) words+=\"${words:+ }$word\" ;;\n"
+      "    esac\n"
       "  done\n"
       "  local next=''\n"
       "  case $words in\n";
@@ -143,26 +188,25 @@ std::string zsh_completion(const Catalogue& catalogue) {
       "#compdef lathe\n"
       "# zsh completion of lathe, made by: lathe completion zsh\n"
       "_lathe() {\n"
-      "  local -a typed\n"
-      "  typed=(${words[2,CURRENT-1]:#-*})\n"
-      "  case \"${typed[*]}\" in\n";
-  for (const Command* command : catalogue.commands) {
-    if (command->hidden) continue;
-    fmt::format_to(std::back_inserter(out), "    '{0}'|'{0} '*) _arguments -S", command->path);
-    append_zsh_options(out, command->options);
-    append_zsh_options(out, catalogue.globals);
-    Completes completes = command->arguments.empty() ? Completes::nothing : command->arguments.back().completes;
-    fmt::format_to(std::back_inserter(out), " \\\n        '*:{}:{}' ;;\n",
-                   command->arguments.empty() ? "" : zsh_quote(command->arguments.back().name),
-                   completes == Completes::file     ? "_files"
-                   : completes == Completes::folder ? "_files -/"
-                                                    : "");
-  }
-  for (const auto& group : catalogue.groups)
-    fmt::format_to(std::back_inserter(out), "    '{}') compadd -- {} ;;\n", group.name,
-                   next_words(catalogue, group.name));
-  fmt::format_to(std::back_inserter(out), "    '') compadd -- {} ;;\n  esac\n}}\n", next_words(catalogue, ""));
-  out += "if [ \"$funcstack[1]\" = _lathe ]; then _lathe \"$@\"; else compdef _lathe lathe; fi\n";
+      "  local typed='' word is_value=''\n"
+      "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n"
+      "    if [[ -n $is_value ]]; then is_value=''; continue; fi\n"
+      "    case $word in\n";
+  fmt::format_to(std::back_inserter(out), "      {}) is_value=1 ;;\n", options_with_values(catalogue));
+  out +=
+      "      -*) ;;\n"
+      "      *) typed+=\"${typed:+ }$word\" ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  case $typed in\n";
+  for (const Command* command : catalogue.commands)
+    if (!command->hidden) append_zsh_command(out, catalogue, *command);
+  for (const auto& group : catalogue.groups) append_zsh_group(out, catalogue, group.name);
+  append_zsh_group(out, catalogue, "");
+  out +=
+      "  esac\n"
+      "}\n"
+      "if [ \"$funcstack[1]\" = _lathe ]; then _lathe \"$@\"; else compdef _lathe lathe; fi\n";
   return out;
 }
 

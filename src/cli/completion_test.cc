@@ -38,6 +38,12 @@ TEST(BashCompletion, OffersTheCommandsOfAGroup) {
   EXPECT_THAT(offered("lathe ''"), Not(HasSubstr("reference")));
 }
 
+TEST(BashCompletion, DoesNotTakeTheValueOfAnOptionForACommand) {
+  EXPECT_EQ(offered("lathe --output json run sub"), "submit\n");
+  EXPECT_EQ(offered("lathe run --workspace run sub"), "submit\n");
+  EXPECT_EQ(offered("lathe --output=json run sub"), "submit\n");
+}
+
 TEST(BashCompletion, OffersTheOptionsOfTheCommandAndTheGlobalOnes) {
   EXPECT_EQ(offered("lathe run submit --exp"), "--experiment\n");
   EXPECT_EQ(offered("lathe status --st"), "--state\n");
