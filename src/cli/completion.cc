@@ -52,6 +52,22 @@ std::string options_with_values(const Catalogue& catalogue) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
+// For both shells: the words before the cursor, without options and their values, are `typed`; a case of them begins.
+void begin_case_of_typed_words(std::string& out, const Catalogue& catalogue, std::string_view before_the_cursor) {
+  fmt::format_to(std::back_inserter(out),
+                 "  local typed='' word is_value=''\n"
+                 "  for word in \"{}\"; do\n"
+                 "    if [[ -n $is_value ]]; then is_value=''; continue; fi\n"
+                 "    case $word in\n"
+                 "      {}) is_value=1 ;;\n"
+                 "      -*) ;;\n"
+                 "      *) typed+=\"${{typed:+ }}$word\" ;;\n"
+                 "    esac\n"
+                 "  done\n"
+                 "  case $typed in\n",
+                 before_the_cursor, options_with_values(catalogue));
+}
+
 const char* bash_action(Completes completes) {
   switch (completes) {
     case Completes::file:
@@ -145,7 +161,7 @@ std::string bash_completion(const Catalogue& catalogue) {
   std::string out =
       "# bash completion of lathe, made by: lathe completion bash\n"
       "_lathe() {\n"
-      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words='' word is_value=''\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
       "  COMPREPLY=()\n"
       "  case $prev in\n";
   std::set<std::string_view> seen;
@@ -153,17 +169,8 @@ std::string bash_completion(const Catalogue& catalogue) {
   for (const Command* command : catalogue.commands) append_bash_values(out, command->options, seen);
   out +=
       "  esac\n"
-      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    if [[ $is_value ]]; then is_value=''; continue; fi\n"
-      "    case $word in\n";
-  fmt::format_to(std::back_inserter(out), "      {}) is_value=1 ;;\n", options_with_values(catalogue));
-  out +=
-      "      -*) ;;\n"
-      "      *) words+=\"${words:+ }$word\" ;;\n"
-      "    esac\n"
-      "  done\n"
-      "  local next=''\n"
-      "  case $words in\n";
+      "  local next=''\n";
+  begin_case_of_typed_words(out, catalogue, "${COMP_WORDS[@]:1:COMP_CWORD-1}");
   for (const Command* command : catalogue.commands) {
     if (command->hidden) continue;
     Completes completes = command->arguments.empty() ? Completes::nothing : command->arguments.back().completes;
@@ -187,18 +194,8 @@ std::string zsh_completion(const Catalogue& catalogue) {
   std::string out =
       "#compdef lathe\n"
       "# zsh completion of lathe, made by: lathe completion zsh\n"
-      "_lathe() {\n"
-      "  local typed='' word is_value=''\n"
-      "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n"
-      "    if [[ -n $is_value ]]; then is_value=''; continue; fi\n"
-      "    case $word in\n";
-  fmt::format_to(std::back_inserter(out), "      {}) is_value=1 ;;\n", options_with_values(catalogue));
-  out +=
-      "      -*) ;;\n"
-      "      *) typed+=\"${typed:+ }$word\" ;;\n"
-      "    esac\n"
-      "  done\n"
-      "  case $typed in\n";
+      "_lathe() {\n";
+  begin_case_of_typed_words(out, catalogue, "${(@)words[2,CURRENT-1]}");
   for (const Command* command : catalogue.commands)
     if (!command->hidden) append_zsh_command(out, catalogue, *command);
   for (const auto& group : catalogue.groups) append_zsh_group(out, catalogue, group.name);
