@@ -72,7 +72,8 @@ json::value without_nulls(const json::value& source) {
 json::object complete(const json::object& given) {
   auto part = [&](std::string_view key, json::value otherwise) {
     const auto* value = given.if_contains(key);
-    return value && !value->is_null() ? *value : std::move(otherwise);
+    if (value && !value->is_null()) return *value;
+    return otherwise;
   };
   json::array sources;
   for (const auto& source : given.at("sources").as_array()) sources.push_back(without_nulls(source));
