@@ -122,7 +122,8 @@ TEST(RunCommand, EndsWithUsWhateverItStarted) {
   request.after_kill = {"/usr/bin/touch", tidy};
   const pid_t owner = ::fork();
   if (owner == 0) {
-    run_command(request, [&](std::string_view line) { (void)!::write(write.get(), line.data(), line.size()); }, {});
+    (void)run_command(request, [&](std::string_view line) { (void)!::write(write.get(), line.data(), line.size()); },
+                      {});
     ::_exit(0);
   }
   char text[32] = {};
