@@ -160,12 +160,7 @@ TEST(HttpBodies, AClientThatLeavesAnIdleStreamCancelsIt) {
     Response response;
     response.body = StreamBody([&](BodyWriter& writer) -> rt::Task<void> {
       co_await writer.write("hello");
-      try {
-        co_await server.loop.sleep(1h, request.cancel);
-      } catch (const base::Error& error) {
-        reason.set_value(error.code());
-        throw;
-      }
+      co_await wait_until_cancelled(server, request.cancel, &reason);
     });
     co_return response;
   });
@@ -191,7 +186,7 @@ TEST(HttpBodies, ACredentialThatEndsTakesItsStreamsAndUploadsWithItAndNobodyElse
         Response response;
         response.body = StreamBody([&](BodyWriter& writer) -> rt::Task<void> {
           co_await writer.write("hello");
-          co_await server.loop.sleep(1h, request.cancel);
+          co_await wait_until_cancelled(server, request.cancel);
         });
         co_return response;
       },
@@ -235,7 +230,7 @@ TEST(HttpBodies, ACancelledHandlerOfAnEndedCredentialMayStillAnswerAndThenTheCon
       [&](Request& request) -> rt::Task<Response> {
         begun.set_value();
         try {
-          co_await server.loop.sleep(1h, request.cancel);
+          co_await wait_until_cancelled(server, request.cancel);
         } catch (const base::Error&) {
           // it may have changed something already, and says so
         }

@@ -132,7 +132,7 @@ TEST(HttpClient, SaysWhenNobodyAnswers) {
 TEST(HttpClient, GivesUpOnASilentServerAndCanBeInterrupted) {
   TestServer server;
   server.get("/wait", [&](Request& request) -> rt::Task<Response> {
-    co_await server.loop.sleep(1h, request.cancel);
+    co_await wait_until_cancelled(server, request.cancel);
     co_return Response::empty();
   });
   ASSERT_TRUE(server.start());

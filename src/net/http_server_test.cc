@@ -211,7 +211,7 @@ TEST(HttpServer, StopLetsRequestsFinishWithinTheDrain) {
   server.get("/slow", [&](Request&) -> rt::Task<Response> {
     started.set_value();
     try {
-      co_await server.loop.sleep(1h, go.token());
+      co_await wait_until_cancelled(server, go.token());
     } catch (const base::Error&) {
     }
     co_return Response::json("\"done\"");
@@ -262,12 +262,7 @@ TEST(HttpServer, StopEndsStreamsAtOnceInsteadOfWaitingForTheDrain) {
     response.body = StreamBody([&, cancel = request.cancel](BodyWriter& out) -> rt::Task<void> {
       co_await out.write("first");
       started.set_value();
-      try {
-        co_await server.loop.sleep(1h, cancel);
-      } catch (const base::Error& error) {
-        reason.set_value(error.code());
-        throw;
-      }
+      co_await wait_until_cancelled(server, cancel, &reason);
     });
     co_return response;
   });

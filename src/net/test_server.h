@@ -13,6 +13,7 @@
 #include "net/address.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
+#include "rt/notifier.h"
 #include "rt/scope.h"
 #include "support/temp_folder.h"
 
@@ -166,17 +167,24 @@ inline ClientResponse must(base::Result<ClientResponse> result) {
   return {};
 }
 
+// Goes on until the token fires, as a handler without an end of its own; `reason` tells what ended it.
+inline rt::Task<void> wait_until_cancelled(TestServer& server, rt::CancelToken cancel,
+                                           std::promise<base::Code>* reason = nullptr) {
+  rt::Notifier never(server.loop);
+  try {
+    co_await never.changed(never.version(), cancel);
+  } catch (const base::Error& error) {
+    if (reason) reason->set_value(error.code());
+    throw;
+  }
+}
+
 // The handler waits until its client goes; `reason` tells what ended it.
 inline Handler waits_for_cancel(TestServer& server, std::promise<void>& started, std::promise<base::Code>& reason) {
   return [&](Request& request) -> rt::Task<Response> {
     if (request.method == "POST") co_await request.text();
     started.set_value();
-    try {
-      co_await server.loop.sleep(1h, request.cancel);
-    } catch (const base::Error& error) {
-      reason.set_value(error.code());
-      throw;
-    }
+    co_await wait_until_cancelled(server, request.cancel, &reason);
     co_return Response::empty();
   };
 }

@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 
-from harness import environments, images, processes
+from harness import cgroups, environments, images, processes
 from harness.builds import Builds, definition, site
 from harness.client import new_id
 from harness.environments import wheel
@@ -93,7 +93,7 @@ def test_a_run_lives_in_the_image_with_its_folder_and_the_sdk(client, tree, imag
     assert client.file(run, "outputs/made.txt").expect(200).body == b"in an image"
     assert client.get(client.path("runs", run, "metrics")).expect(200).json()
     assert images.containers() == []
-    wait_for(lambda: not images.groups(run), 10, "its control groups are gone")
+    wait_for(lambda: not cgroups.of_runs([run]), 10, "its control groups are gone")
 
 
 def test_a_dockerfile_is_built_once_and_is_part_of_the_lock(client, tree, image):
@@ -134,7 +134,7 @@ def test_a_killed_runner_takes_its_container_with_it(client, server, tree, image
     failed = client.wait(run, "Failed")
     assert failed["error"]["code"] == "node-lost"
     wait_for(lambda: images.containers() == [], 30, "the container is gone")
-    wait_for(lambda: not images.groups(run), 10, "its control groups are gone")
+    wait_for(lambda: not cgroups.of_runs([run]), 10, "its control groups are gone")
 
 
 def test_a_killed_server_takes_a_build_inside_of_an_image_with_it(make_server, tmp_path, image, monkeypatch):

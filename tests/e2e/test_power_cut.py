@@ -1,7 +1,6 @@
 """A power cut: everything that was not synced is gone. The state folder is on an ext4 file system that is shut down under
 the server (EXT4_IOC_SHUTDOWN without flushing its journal), unmounted, mounted again and recovered."""
 
-import contextlib
 import fcntl
 import os
 import pathlib
@@ -13,7 +12,7 @@ import time
 
 import pytest
 
-from harness import processes
+from harness import cgroups, processes
 from harness.campaign import Campaign
 from harness.checker import check_blobs, check_database, check_events, check_leftovers
 from harness.client import TERMINAL, new_id
@@ -77,19 +76,6 @@ def kill_all(server, mark):
     return found
 
 
-def groups_of(runs):
-    found = (pathlib.Path(path) for path, _, _ in os.walk("/sys/fs/cgroup"))
-    return [path for path in found if path.name.startswith("lathe-") and path.name.split("-")[1] in runs]
-
-
-def take_groups(runs):
-    """Control groups live in memory: a power cut takes them, too. The kernel lets go of one a moment after its process."""
-    for group in groups_of(runs):
-        with contextlib.suppress(OSError):
-            group.rmdir()
-    return not groups_of(runs)
-
-
 def cut_power(server, disk, mark, ledger):
     """Everything stops where it is, and nothing of it runs on a disk that is gone."""
     os.kill(server.pid, signal.SIGSTOP)
@@ -98,7 +84,8 @@ def cut_power(server, disk, mark, ledger):
     disk.cut()
     server.kill()
     wait_for(lambda: not kill_all(server, mark), 20, "the end of everything that ran")
-    wait_for(lambda: take_groups(ledger.runs_attempted()), 20, "the end of their control groups")
+    groups = cgroups.of_runs(ledger.runs_attempted())  # in memory: a power cut takes them, too
+    wait_for(lambda: cgroups.are_removed(groups), 20, "the end of their control groups")
     disk.unmount()
     disk.replace()
     disk.mount()

@@ -1,12 +1,11 @@
 """How runs end before their time: cancel, time-out, memory, retries. In the end no process is left."""
 
 import os
-import pathlib
 import time
 
 import pytest
 
-from harness import processes
+from harness import cgroups, processes
 from harness.wait import wait_for
 
 # A daemon that forks twice, leaves the session and ignores SIGTERM.
@@ -177,9 +176,8 @@ def test_a_run_over_its_memory_says_out_of_memory_and_the_limit(any_server, mark
 
 def idle_groups(server):
     """Control groups that short runs of this server left to the next ones, in the slots of their task folders."""
-    slots = tuple(f"lathe-idle-{folder.stat().st_ino % 64}-" for folder in (server.state / "work").glob("*/spool"))
-    found = [pathlib.Path(path) for path, _, _ in os.walk("/sys/fs/cgroup")]  # others' may go meanwhile
-    return [path for path in found if path.name.startswith(slots)]
+    folders = (server.state / "work").glob("*/spool")
+    return sorted(cgroups.starting_with(*(f"lathe-idle-{folder.stat().st_ino % 64}-" for folder in folders)))
 
 
 @pytest.mark.root
@@ -189,9 +187,9 @@ def test_control_groups_are_used_again_and_go_with_the_server(make_server):
     client = server.client()
     client.wait(client.submit(["/bin/true"]), "Completed")
     wait_for(lambda: idle_groups(server), 20, "a group that was left idle")
-    first = {group: group.stat().st_ino for group in idle_groups(server)}
+    left = idle_groups(server)
     client.wait(client.submit(["/bin/true"]), "Completed")
-    wait_for(lambda: {group: group.stat().st_ino for group in idle_groups(server)} == first, 20, "the same ones again")
+    wait_for(lambda: idle_groups(server) == left, 20, "the same again and no more")
     server.kill()
     wait_for(lambda: not idle_groups(server), 20, "none is left")
 

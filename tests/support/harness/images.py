@@ -48,8 +48,3 @@ def base_image(folder: pathlib.Path):
 def containers():
     """Those of runs, also ended ones."""
     return [name for name in podman("ps", "--all", "--format", "{{.Names}}").splitlines() if name.startswith("lathe-")]
-
-
-def groups(run):
-    """Control groups of a run's container, in every hierarchy."""
-    return list(pathlib.Path("/sys/fs/cgroup").rglob(f"lathe-{run}-*"))
