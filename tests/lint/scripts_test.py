@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The scripts count and print what they say they do."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -63,6 +64,28 @@ class BenchTable(unittest.TestCase):
     def test_a_row_without_a_field_is_refused(self):
         with self.assertRaises(SystemExit):
             bench_table.read_rows('{"name": "idle"}')
+
+
+class Conformance(unittest.TestCase):
+    KIT = "import pathlib, sys\npathlib.Path(__file__).with_name('told').write_text(' '.join(sys.argv[1:]))\nsys.exit(1)\n"
+
+    def test_the_kit_gets_the_mnist_that_is_here_and_fetches_nothing(self):
+        """On a machine without npm, which nothing of ours installs."""
+        with tempfile.TemporaryDirectory() as folder:
+            root, kit = pathlib.Path(folder) / "lathe", pathlib.Path(folder) / "kit"
+            for path in (root / "tests", root / ".lathe-tools/mnist", root / ".lathe-tools/test-venv/bin", kit):
+                path.mkdir(parents=True)
+            shutil.copytree(ROOT / "scripts", root / "scripts")
+            shutil.copy(ROOT / "tests/conformance.sh", root / "tests")
+            (root / ".lathe-tools/mnist.done").touch()
+            (root / ".lathe-tools/test-venv/bin/python").symlink_to(sys.executable)
+            (kit / "run.py").touch()
+            (kit / "prepare_data.py").write_text(self.KIT)
+            done = subprocess.run([str(root / "tests/conformance.sh")], capture_output=True, text=True,
+                                  env=dict(os.environ, LATHE_CONFORMANCE=str(kit)))
+            self.assertIn("hint:", done.stderr)
+            told = (kit / "told").read_text()
+            self.assertEqual(f"--from {root}/.lathe-tools/mnist --to {root}/build/conformance-data", told)
 
 
 class Shell(unittest.TestCase):
