@@ -88,6 +88,37 @@ class Conformance(unittest.TestCase):
             self.assertEqual(f"--from {root}/.lathe-tools/mnist --to {root}/build/conformance-data", told)
 
 
+class Fuzz(unittest.TestCase):
+    BUSY = "#!/usr/bin/env python3\nimport time\nwhile time.process_time() < 1.2: pass\n"
+
+    def fuzz(self, root):
+        tools = root / "bin"
+        return subprocess.run([str(root / "scripts/fuzz.sh"), "--for", "1"], capture_output=True, text=True,
+                              env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", LATHE_PROGRESS=str(root)))
+
+    def test_time_adds_up_over_calls_and_a_failure_ends_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(ROOT / "scripts", root / "scripts")
+            programs = root / "build/fuzz/tests/fuzz"
+            for path in (programs, root / "bin"):
+                path.mkdir(parents=True)
+            for path, text in ((root / "bin/cmake", "#!/bin/sh\n"), (programs / "fuzz_a", self.BUSY), (programs / "fuzz_b", self.BUSY)):
+                path.write_text(text)
+                path.chmod(0o755)
+            for expected in (["a"], ["a", "b"]):
+                done = self.fuzz(root)
+                self.assertEqual(0, done.returncode, done.stderr)
+                counted = dict(line.split() for line in (root / "fuzz-seconds").read_text().splitlines())
+                self.assertEqual(expected, sorted(counted))
+                self.assertTrue(all(int(seconds) >= 1 for seconds in counted.values()), counted)
+            (programs / "fuzz_a").write_text("#!/bin/sh\necho crash\nexit 77\n")
+            failed = self.fuzz(root)
+            self.assertEqual(1, failed.returncode)
+            self.assertIn("the target a failed", failed.stderr)
+            self.assertIn("crash", failed.stderr)
+
+
 class Shell(unittest.TestCase):
     def scripts(self):
         return [str(file) for file in [*ROOT.glob("*.sh"), *ROOT.glob("scripts/*.sh"), *ROOT.glob("tests/*.sh"), ROOT / ".ci/run"]]
