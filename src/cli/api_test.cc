@@ -134,12 +134,13 @@ TEST(WatchRun, AnInterruptBreaksTheWaitAndIsNotRetried) {
 RunPlace place_of(const std::string& id) { return {.id = id, .path = "/w/runs/" + id, .events = "/w/events"}; }
 
 std::string event(int id, const std::string& run, const std::string& to) {
-  return fmt::format("id: {0}\ndata: {{\"id\":{0},\"run_id\":\"{1}\",\"from\":\"Running\",\"to\":\"{2}\"}}\n\n", id, run, to);
+  auto data = fmt::format(R"({{"id":{},"run_id":"{}","from":"Running","to":"{}"}})", id, run, to);
+  return fmt::format("id: {}\ndata: {}\n\n", id, data);
 }
 
 std::string past(int id, const std::string& to) {
-  return FakeApi::json(
-      fmt::format(R"({{"items":[{{"id":{},"kind":"state","from":"Queued","to":"{}","reason":""}}],"next":null}})", id, to));
+  auto item = fmt::format(R"({{"id":{},"kind":"state","from":"Queued","to":"{}","reason":""}})", id, to);
+  return FakeApi::json(fmt::format(R"({{"items":[{}],"next":null}})", item));
 }
 
 constexpr std::string_view kNoRun = R"({"code":"not-found","message":"no such run","hint":"look"})";

@@ -21,8 +21,8 @@ base::Result<std::vector<RunMove>> past_moves(ApiClient& api, std::string_view p
   std::vector<RunMove> moves;
   std::string cursor;
   do {
-    LATHE_TRY(auto text,
-              api.get(fmt::format("{}/events{}", path, cursor.empty() ? "" : "?cursor=" + net::encode_segment(cursor))));
+    const std::string query = cursor.empty() ? "" : "?cursor=" + net::encode_segment(cursor);
+    LATHE_TRY(auto text, api.get(fmt::format("{}/events{}", path, query)));
     LATHE_TRY(auto value, parse_json(text, "the list of events"));
     if (const auto* object = value.if_object(); object && object->if_contains("items"))
       for (const auto& item : object->at("items").as_array()) moves.push_back(move_from(item));

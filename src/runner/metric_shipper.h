@@ -41,8 +41,8 @@ class MetricShipper {
   };
   std::vector<std::string> list() const;
   std::string problem_of(const std::string& name, const Journal& journal) const;
-  // Links and not files: a link is whole or not there, needs no block of a full disk, and whatever the script has put in
-  // its place is replaced and never written to.
+  // By a link and not a file: a link is whole or not there, needs no block of a full disk, and whatever the script has
+  // put in its place is replaced and never written to.
   void tell(const std::string& name, Journal& journal) const;
   base::Result<void> ship_journal(ServerLink& link, const std::string& name, Journal& journal);
 

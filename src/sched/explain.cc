@@ -33,8 +33,11 @@ std::string bytes(std::int64_t count) {
 
 std::string cores(std::int64_t millicores) { return fmt::format("{:g}", static_cast<double>(millicores) / 1000); }
 
-// Only what is short, the dearest first: "1 GPU (0 of 2 free) and 4 cores (1 of 8 free)".
-std::string shortage(const Resources& need, const Resources& free, const Resources& total) {
+// Only what is short, the dearest first: "1 GPU (0 of 2 free) and 4 cores (1 of 8 free)". More than all is in use where
+// the machine has shrunk under its runs; that is said as nothing.
+std::string shortage(const Resources& need, Resources free, const Resources& total) {
+  free.gpus = std::max<std::int64_t>(free.gpus, 0);
+  free.millicores = std::max<std::int64_t>(free.millicores, 0);
   std::vector<std::string> parts;
   if (need.gpus > free.gpus)
     parts.push_back(fmt::format("{} ({} of {} free)", plural(need.gpus, "GPU"), free.gpus, total.gpus));

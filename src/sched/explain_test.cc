@@ -100,8 +100,8 @@ TEST(Explain, NamesThreeRunsAndCountsTheRest) {
   step(state);
   state.enqueue(request(6, "whole"));
   EXPECT_EQ(reason(state, 6),
-            "waits for 5 cores (0 of 5 free) and 5.0 GiB of memory (0 B of 5.0 GiB free) of the machine, busy with runs "
-            "r1, r2, r3 and 2 more");
+            "waits for 5 cores (0 of 5 free) and 5.0 GiB of memory (0 B of 5.0 GiB free) of the machine, busy with "
+            "runs r1, r2, r3 and 2 more");
 }
 
 TEST(Explain, SaysWhoIsAheadAndWhenTheTargetShrank) {

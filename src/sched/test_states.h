@@ -19,8 +19,8 @@ inline model::Machine machine(std::int64_t cores, int gpus = 0) {
   return value;
 }
 
-inline Compute compute(std::string name, int max_nodes, std::int64_t cores = 1, VmPriority priority = VmPriority::dedicated,
-                int gpus = 0) {
+inline Compute compute(std::string name, int max_nodes, std::int64_t cores = 1,
+                       VmPriority priority = VmPriority::dedicated, int gpus = 0) {
   return {.id = {"ws", std::move(name)},
           .node = {"size", cores * 1000, cores * kGib, gpus},
           .min_nodes = 0,
@@ -29,7 +29,8 @@ inline Compute compute(std::string name, int max_nodes, std::int64_t cores = 1, 
           .priority = priority};
 }
 
-inline Request request(RunNumber number, std::string compute, int nodes = 1, int priority = 0, base::Duration longest = 100s) {
+inline Request request(RunNumber number, std::string compute, int nodes = 1, int priority = 0,
+                       base::Duration longest = 100s) {
   return {.number = number,
           .run = {fmt::format("r{}", number)},
           .compute = {"ws", std::move(compute)},

@@ -22,8 +22,8 @@ void tell(db::Connection& connection, const RunRecord& run, base::UtcTime now) {
   db::events::replace_change(connection, run, "metrics", "new metrics", now);
 }
 
-// One note of a kind says that something is wrong; a script that writes nonsense all day long does not fill the database
-// with it. `kind` is how the note begins.
+// One note of a kind says that something is wrong; a script that writes nonsense all day long does not fill the
+// database with it. `kind` is how the note begins.
 bool add_note(db::Connection& connection, RunRecord& run, std::string_view kind, const std::string& text) {
   auto is_same = [&](const std::string& note) { return note.starts_with(kind); };
   if (std::ranges::any_of(run.notes, is_same)) return false;

@@ -99,7 +99,7 @@ class ShippedJournal:
         journal, sent = self._journal, 0
         while True:
             with self._news:
-                self._news.wait_for(lambda: journal.size() > sent)  # noqa: B023
+                self._news.wait_for(lambda: journal.size() > sent)
             problem = None  # type: Optional[Exception]
             try:
                 sent = send_rest(self.client, self.address, journal.source, journal.path(), sent)
