@@ -3,8 +3,8 @@
 #
 # usage: ./test.sh [--all]
 #   --all   adds the long campaigns: clang-tidy over every file, asan and tsan builds of the unit and simulation tests,
-#           fuzzing, every curated environment with real packages, the conformance kit with the system's Python alone, and
-#           large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS,
+#           fuzzing, every curated environment with real packages, the conformance kit with the system's Python alone,
+#           demo and tests on a bare Debian 12 as root and as a user, and large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS,
 #           LATHE_ENV_KILLS, LATHE_ENVIRONMENTS, LATHE_FUZZ_SECONDS and
 #           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
 #           done is not repeated until its file there is removed.
@@ -97,6 +97,16 @@ conformance() {
   count "$status" "$REPORTS/conformance.json"
 }
 
+# Both commands of the README on a system that has nothing, as root and as a user.
+bare_debian() {
+  local who command
+  for who in root user; do
+    for command in demo test; do
+      if "$ROOT/tests/bare_debian.sh" "$who" "$command" >&2; then PASSED=$((PASSED + 1)); else FAILED=$((FAILED + 1)); fi
+    done
+  done
+}
+
 fuzz() {
   local seconds=${LATHE_FUZZ_SECONDS:-60} target status
   build fuzz fuzz_targets
@@ -145,5 +155,7 @@ if [ -n "$ALL" ]; then
   done
   phase "fuzzing"
   fuzz
+  phase "demo and tests on a bare Debian 12"
+  bare_debian
 fi
 finish

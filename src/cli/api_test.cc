@@ -6,8 +6,10 @@
 #include <atomic>
 
 #include "cli/blob_upload.h"
+#include "cli/exit_codes.h"
 #include "cli/fake_api.h"
 #include "cli/run_watch.h"
+#include "cli/runs_watch.h"
 
 namespace lathe::cli {
 namespace {
@@ -127,6 +129,74 @@ TEST(WatchRun, AnInterruptBreaksTheWaitAndIsNotRetried) {
   other.join();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), base::Code::cancelled);
+}
+
+RunPlace place_of(const std::string& id) { return {.id = id, .path = "/w/runs/" + id, .events = "/w/events"}; }
+
+std::string event(int id, const std::string& run, const std::string& to) {
+  auto data = fmt::format(R"({{"id":{},"run_id":"{}","from":"Running","to":"{}"}})", id, run, to);
+  return fmt::format("id: {}\ndata: {}\n\n", id, data);
+}
+
+std::string past(int id, const std::string& to) {
+  auto item = fmt::format(R"({{"id":{},"kind":"state","from":"Queued","to":"{}","reason":""}})", id, to);
+  return FakeApi::json(fmt::format(R"({{"items":[{}],"next":null}})", item));
+}
+
+constexpr std::string_view kNoRun = R"({"code":"not-found","message":"no such run","hint":"look"})";
+
+// A server with three runs: `done` is over already, the others move on the stream, which breaks in between.
+struct WatchRunsTest : testing::Test {
+  std::atomic<int> streams = 0;
+  FakeApi server{[this](const FakeRequest& request) -> std::string {
+    if (request.target.starts_with("/w/runs/done/")) return past(1, "Completed");
+    if (request.target.starts_with("/w/runs/missing/")) return FakeApi::json(kNoRun, "404 Not Found");
+    if (request.target.starts_with("/w/runs/")) return past(2, "Running");
+    const std::string hello = ": hello\n\n";
+    return ++streams == 1 ? FakeApi::chunked(hello + event(5, "b", "Canceled") + event(6, "other", "Failed"), false)
+                          : FakeApi::chunked(hello + event(7, "a", "Failed"));
+  }};
+  ApiClient api{server.locate()}, lookup{server.locate()};
+  std::vector<std::string> moves;
+
+  base::Result<std::vector<std::string>> watch(const std::vector<RunPlace>& runs, WaitFor wait_for) {
+    return watch_runs(api, lookup, runs, wait_for,
+                      [this](const RunPlace& run, const RunMove& move) { moves.push_back(run.id + " " + move.to); });
+  }
+};
+
+TEST_F(WatchRunsTest, WaitsForAllOverOneStreamAndTellsEachMoveOnce) {
+  auto statuses = watch({place_of("a"), place_of("b"), place_of("done")}, WaitFor::all);
+  ASSERT_TRUE(statuses) << statuses.error().text();
+  EXPECT_THAT(*statuses, ElementsAre("Failed", "Canceled", "Completed"));
+  EXPECT_THAT(moves, ElementsAre("a Running", "b Running", "done Completed", "b Canceled", "a Failed"));
+  EXPECT_EQ(streams, 2);
+}
+
+TEST_F(WatchRunsTest, AnyIsContentWithTheFirstThatIsOver) {
+  auto statuses = watch({place_of("a"), place_of("done"), place_of("b")}, WaitFor::any);
+  ASSERT_TRUE(statuses) << statuses.error().text();
+  EXPECT_THAT(*statuses, ElementsAre("", "Completed", ""));
+}
+
+TEST_F(WatchRunsTest, ARunThatIsNotThereIsToldAtOnce) {
+  auto statuses = watch({place_of("a"), place_of("missing")}, WaitFor::all);
+  ASSERT_FALSE(statuses);
+  EXPECT_EQ(statuses.error().code(), base::Code::not_found);
+}
+
+TEST(WatchRuns, AServerThatIsAwayIsToldAtOnce) {
+  ApiClient api([] { return base::Result<net::ClientConfig>(base::fail(base::Code::unavailable, "nobody is there")); });
+  const std::vector runs{place_of("a")};
+  auto statuses = watch_runs(api, api, runs, WaitFor::all, [](const RunPlace&, const RunMove&) {});
+  ASSERT_FALSE(statuses);
+  EXPECT_EQ(statuses.error().code(), base::Code::unavailable);
+}
+
+TEST(WatchRuns, TheWorstEndDecides) {
+  EXPECT_EQ(exit_for_runs(std::vector<std::string>{"Completed", "Completed"}), 0);
+  EXPECT_EQ(exit_for_runs(std::vector<std::string>{"Canceled", "Completed", ""}), kExitRunCanceled);
+  EXPECT_EQ(exit_for_runs(std::vector<std::string>{"Canceled", "Failed"}), kExitRunFailed);
 }
 
 // A blob's bytes as an open file that lives in memory.

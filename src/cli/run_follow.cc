@@ -9,8 +9,11 @@
 
 namespace lathe::cli {
 
-int say_run_goes_on(const std::string& run_id) {
-  say("interrupted; the run goes on. Follow it: lathe run logs -f {0}   Stop it: lathe run cancel {0}", run_id);
+int say_run_goes_on(const std::string& runs) {
+  if (runs.find(' ') == runs.npos)
+    say("interrupted; the run goes on. Follow it: lathe run logs -f {0}   Stop it: lathe run cancel {0}", runs);
+  else
+    say("interrupted; the runs go on. Wait again: lathe run wait {0}   Stop them: lathe run cancel {0}", runs);
   return kExitInterrupted;
 }
 

@@ -15,49 +15,6 @@ std::int64_t integer_at(const json::value& value, std::string_view pointer) {
   return static_cast<std::int64_t>(base::parse_u64(text_at(value, pointer)).value_or(0));
 }
 
-RunMove move_from(const json::value& event) {
-  return {.id = integer_at(event, "/id"),
-          .from = text_at(event, "/from"),
-          .to = text_at(event, "/to"),
-          .reason = text_at(event, "/reason")};
-}
-
-// All events of the run so far, oldest first.
-base::Result<std::vector<RunMove>> past_moves(ApiClient& api, const RunPlace& run) {
-  std::vector<RunMove> moves;
-  std::string cursor;
-  do {
-    LATHE_TRY(auto text, api.get(fmt::format("{}/events{}", run.path,
-                                             cursor.empty() ? "" : "?cursor=" + net::encode_segment(cursor))));
-    LATHE_TRY(auto value, parse_json(text, "the list of events"));
-    if (const auto* object = value.if_object(); object && object->if_contains("items"))
-      for (const auto& item : object->at("items").as_array()) moves.push_back(move_from(item));
-    cursor = text_at(value, "/next");
-  } while (!cursor.empty());
-  std::ranges::sort(moves, {}, &RunMove::id);
-  return moves;
-}
-
-// Passes on each move once, in order, and remembers how it ended.
-class MoveFilter {
- public:
-  explicit MoveFilter(const std::function<void(const RunMove&)>& on_move) : on_move_(on_move) {}
-  void offer(const RunMove& move) {
-    if (move.id <= last_ || !final_.empty()) return;
-    last_ = move.id;
-    if (move.to.empty() || move.to == move.from) return;
-    on_move_(move);
-    if (is_terminal_status(move.to)) final_ = move.to;
-  }
-  std::int64_t last() const { return last_; }
-  const std::string& final_status() const { return final_; }
-
- private:
-  const std::function<void(const RunMove&)>& on_move_;
-  std::int64_t last_ = 0;
-  std::string final_;
-};
-
 base::Result<net::ClientResponse> stream_moves(ApiClient& api, const RunPlace& run, MoveFilter& filter) {
   EventStream events([&](const EventStream::Event& event) {
     auto value = parse_json(event.data, "an event");
@@ -76,10 +33,6 @@ base::Result<net::ClientResponse> stream_moves(ApiClient& api, const RunPlace& r
 
 }  // namespace
 
-bool is_terminal_status(std::string_view status) {
-  return status == "Completed" || status == "Failed" || status == "Canceled";
-}
-
 RunPlace run_place(const Call& call, std::string id) {
   std::string path = call.workspace_path({"runs", id});
   return {.id = std::move(id), .path = std::move(path), .events = call.workspace_path({"events"})};
@@ -90,7 +43,7 @@ base::Result<std::string> watch_run(ApiClient& api, const RunPlace& run,
   MoveFilter filter(on_move);
   for (int retries = 0;; ++retries) {
     // The list first: whatever happened while there was no stream is in it.
-    LATHE_TRY(auto moves, past_moves(api, run));
+    LATHE_TRY(auto moves, past_moves(api, run.path));
     api.be_patient();
     auto before = filter.last();
     for (const auto& move : moves) filter.offer(move);

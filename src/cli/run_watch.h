@@ -9,14 +9,9 @@
 #include "base/error.h"
 #include "cli/api_client.h"
 #include "cli/call.h"
+#include "cli/run_moves.h"
 
 namespace lathe::cli {
-
-struct RunMove {
-  std::int64_t id = 0;
-  std::string from, to, reason;
-};
-bool is_terminal_status(std::string_view status);
 
 // Where a run is in the API.
 struct RunPlace {
@@ -43,7 +38,7 @@ base::Result<void> follow_log(ApiClient& api, const RunPlace& run, LogPlace plac
 base::Result<int> follow_run(Call& call, const std::string& run_id);
 // "Queued: …why", "Running", "Failed: …" for people; asks the server why a run waits.
 std::string describe_move(const RunMove& move, ApiClient& lookup, const RunPlace& run);
-// Says that Ctrl-C left the run alone, and how to go on; gives the exit status.
-int say_run_goes_on(const std::string& run_id);
+// Says that Ctrl-C left the runs (ids, with spaces between) alone, and how to go on; gives the exit status.
+int say_run_goes_on(const std::string& runs);
 
 }  // namespace lathe::cli

@@ -49,6 +49,7 @@ void set_identity(const LaunchInput& input, Variables& out) {
   out["LATHE_URL"] = identity.url;
   out["LATHE_SERVER"] = identity.url;
   out["LATHE_METRICS_DIR"] = identity.metrics_folder;
+  out["LATHE_METRICS_ACKS"] = "1";  // the runner tells how much of a journal the server has
 }
 
 Variables process_environment(const LaunchInput& input) {

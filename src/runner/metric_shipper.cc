@@ -23,6 +23,11 @@ constexpr std::size_t kPieceBytes = 1 << 20, kMostBytes = 16 << 20;
 constexpr std::size_t kMostJournals = 10'000;
 // The first record goes at once; a script that logs all the time costs at most twenty requests a second.
 constexpr auto kPeriod = std::chrono::milliseconds(50);
+// How often a folder is looked at that cannot be watched.
+constexpr int kBlindMillis = 1000;
+// What the script reads in place of a number of bytes: no more of this journal will be stored.
+constexpr std::string_view kRefused = "refused";
+constexpr std::size_t kLongestCount = 20;
 
 // Never through a link and never a pipe: the folder is the script's to write to.
 base::Result<sys::Fd> open_journal(const fs::path& path, std::uint64_t& size) {
@@ -49,6 +54,17 @@ base::Result<std::string> read_lines(int file, std::uint64_t offset, std::uint64
   }
 }
 
+std::string source_of(const std::string& name) { return name.substr(0, name.size() - kSuffix.size()); }
+
+// How many records the script could not write, as it tells by a link; empty when it tells none.
+std::string lost_records(const fs::path& link) {
+  char target[kLongestCount + 1];
+  const ssize_t size = ::readlink(link.c_str(), target, sizeof target);
+  const std::string_view told(target, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  const bool is_count = told.size() <= kLongestCount && told.find_first_not_of("0123456789") == told.npos;
+  return std::string(is_count ? told : "");
+}
+
 }  // namespace
 
 std::vector<std::string> MetricShipper::list() const {
@@ -66,9 +82,10 @@ base::Result<void> MetricShipper::ship(ServerLink& link) {
     Journal& journal = journals_[name];
     if (!journal.given_up.empty()) continue;
     auto shipped = ship_journal(link, name, journal);
-    if (shipped) continue;
-    if (is_temporary(shipped.error()) || ends_attempt(shipped.error())) return shipped;
-    journal.given_up = shipped.error().message();
+    const bool is_final = !shipped && !is_temporary(shipped.error()) && !ends_attempt(shipped.error());
+    if (is_final) journal.given_up = shipped.error().message();
+    tell(name, journal);
+    if (!shipped && !is_final) return shipped;
   }
   return {};
 }
@@ -78,7 +95,7 @@ base::Result<void> MetricShipper::ship_journal(ServerLink& link, const std::stri
   auto file = open_journal(folder_ / name, size);
   // Whatever the system says about this one file, waiting does not help, and it is not about the server.
   if (!file) return base::fail(base::Code::corrupt, "{}", file.error().message());
-  const std::string source = name.substr(0, name.size() - kSuffix.size());
+  const std::string source = source_of(name);
   if (!journal.asked && size > 0) {
     LATHE_TRY(journal.offset, link.append_metrics({source, 0, {}}));
     journal.asked = true;
@@ -99,17 +116,33 @@ base::Result<void> MetricShipper::ship_journal(ServerLink& link, const std::stri
   return {};
 }
 
+void MetricShipper::tell(const std::string& name, Journal& journal) const {
+  if (!journal.asked && journal.given_up.empty()) return;
+  std::string told = journal.given_up.empty() ? fmt::format("{}", journal.offset) : std::string(kRefused);
+  if (told == journal.told) return;
+  const fs::path link = folder_ / (source_of(name) + ".at"), fresh = link.string() + ".new";
+  ::unlink(fresh.c_str());
+  if (::symlink(told.c_str(), fresh.c_str()) == 0 && ::rename(fresh.c_str(), link.c_str()) == 0)
+    journal.told = std::move(told);
+}
+
+std::string MetricShipper::problem_of(const std::string& name, const Journal& journal) const {
+  std::error_code failed;
+  const auto size = fs::file_size(folder_ / name, failed);
+  if (!journal.given_up.empty()) return fmt::format("{}: {}", name, journal.given_up);
+  if (!failed && size > journal.offset)
+    return fmt::format("{}: its last {} bytes are no whole line", name, size - journal.offset);
+  return {};
+}
+
 std::vector<std::string> MetricShipper::problems() const {
   std::vector<std::string> out;
   for (const auto& name : list()) {
     auto known = journals_.find(name);
     if (known == journals_.end()) continue;
-    std::error_code failed;
-    const auto size = fs::file_size(folder_ / name, failed);
-    if (!known->second.given_up.empty())
-      out.push_back(fmt::format("{}: {}", name, known->second.given_up));
-    else if (!failed && size > known->second.offset)
-      out.push_back(fmt::format("{}: its last {} bytes are no whole line", name, size - known->second.offset));
+    if (auto problem = problem_of(name, known->second); !problem.empty()) out.push_back(std::move(problem));
+    if (auto lost = lost_records(folder_ / (source_of(name) + ".lost")); !lost.empty())
+      out.push_back(fmt::format("{}: the script could not write {} of its records", name, lost));
   }
   return out;
 }
@@ -141,7 +174,7 @@ void MetricThread::stop() {
 void MetricThread::run() {
   for (bool again = true;;) {
     pollfd waits[] = {{stop_event_.get(), POLLIN, 0}, {notify_.get(), POLLIN, 0}};
-    if (!again) ::poll(waits, 2, -1);
+    if (!again) ::poll(waits, 2, notify_ ? -1 : kBlindMillis);
     if (waits[0].revents != 0 || inbox_.fenced()) return;
     alignas(inotify_event) char events[16 * 1024];  // which file changed does not matter: all are looked at
     while (::read(notify_.get(), events, sizeof events) > 0) {

@@ -173,10 +173,10 @@ void Supervisor::on_life_tick() {
 // its end.
 void Supervisor::watch_for_metrics() {
   metrics_watch_ = watch_metrics(shop_.metrics.folder());
-  if (metrics_watch_ && shop_.metrics.has_journals()) on_metrics();
+  if (!metrics_watch_ || shop_.metrics.has_journals()) on_metrics();
 }
 
-// The first record: from now on the thread looks for more.
+// The first record, or no watch that could tell of one: from now on the thread looks for more.
 void Supervisor::on_metrics() {
   metric_thread_.emplace(shop_.metrics, shop_.make_link(), std::move(metrics_watch_), shop_.inbox, shop_.backoff);
 }

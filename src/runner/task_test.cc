@@ -248,6 +248,33 @@ TEST_F(TaskTest, ShipsMetricsWhileTheScriptRunsAndAllOfThemBeforeItsEnd) {
   EXPECT_TRUE(nothing_is_left());
 }
 
+TEST_F(TaskTest, TheScriptIsToldHowMuchOfItsJournalTheServerHas) {
+  set_script(
+      "cd $LATHE_METRICS_DIR; ln -s /nowhere a.at.new; echo x > refused.jsonl; echo one >> a.jsonl; "
+      "until [ \"$(readlink a.at)\" = 4 ]; do sleep 0.01; done; echo two >> a.jsonl; "
+      "until [ \"$(readlink a.at)\" = 8 ]; do sleep 0.01; done; "
+      "until [ \"$(readlink refused.at)\" = refused ]; do sleep 0.01; done; ln -s 3 a.lost");
+  EXPECT_EQ(run().code(), 0);
+  EXPECT_EQ(server_.metrics("a"), "one\ntwo\n");
+  EXPECT_NE(server_.log().find("[lathe: metrics not kept: a.jsonl: the script could not write 3 of its records]"),
+            std::string::npos)
+      << server_.log();
+  EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(TaskTest, NothingIsToldBeforeTheServerHasIt) {
+  server_.turn_on("down-for-append_metrics");
+  set_script(
+      "cd $LATHE_METRICS_DIR; echo one > a.jsonl; echo waiting; until [ -L a.at ]; do sleep 0.01; done; "
+      "echo told of $(readlink a.at) bytes: $(cat " +
+      (root_ / "server/metrics/a").string() + ")");
+  pid_t runner = start_runner();
+  EXPECT_TRUE(eventually([&] { return server_.log().find("waiting") != std::string::npos; }));
+  server_.turn_off("down-for-append_metrics");
+  EXPECT_EQ(wait_for(runner).code(), 0);
+  EXPECT_NE(server_.log().find("told of 4 bytes: one"), std::string::npos) << server_.log();
+}
+
 TEST_F(TaskTest, SendsALongJournalInPieces) {
   set_script(
       "i=0; while [ $i -lt 40 ]; do head -c 99999 /dev/zero | tr '\\0' x; echo; i=$((i+1)); done > "

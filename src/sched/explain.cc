@@ -1,5 +1,7 @@
 #include "sched/explain.h"
 
+#include <tuple>
+
 #include "base/strings.h"
 #include "sched/plan.h"
 #include "sched/timeline.h"
@@ -25,11 +27,34 @@ std::string names_of(const std::vector<std::string>& runs) {
                      runs[shown - 1]);
 }
 
-std::string amount(const Resources& resources) {
-  std::string text =
-      fmt::format("{:g} cores and {}", static_cast<double>(resources.millicores) / 1000,
-                  base::human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(resources.memory_bytes, 0))));
-  return resources.gpus == 0 ? text : fmt::format("{}, {}", text, plural(resources.gpus, "GPU"));
+std::string bytes(std::int64_t count) {
+  return base::human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
+}
+
+std::string cores(std::int64_t millicores) { return fmt::format("{:g}", static_cast<double>(millicores) / 1000); }
+
+// Only what is short, the dearest first: "1 GPU (0 of 2 free) and 4 cores (1 of 8 free)". More than all is in use where
+// the machine has shrunk under its runs; that is said as nothing.
+std::string shortage(const Resources& need, Resources free, const Resources& total) {
+  free.gpus = std::max<std::int64_t>(free.gpus, 0);
+  free.millicores = std::max<std::int64_t>(free.millicores, 0);
+  std::vector<std::string> parts;
+  if (need.gpus > free.gpus)
+    parts.push_back(fmt::format("{} ({} of {} free)", plural(need.gpus, "GPU"), free.gpus, total.gpus));
+  if (need.millicores > free.millicores)
+    parts.push_back(fmt::format("{} {} ({} of {} free)", cores(need.millicores),
+                                need.millicores == 1000 ? "core" : "cores", cores(free.millicores),
+                                cores(total.millicores)));
+  if (need.memory_bytes > free.memory_bytes)
+    parts.push_back(fmt::format("{} of memory ({} of {} free)", bytes(need.memory_bytes), bytes(free.memory_bytes),
+                                bytes(total.memory_bytes)));
+  return fmt::format("{}", fmt::join(parts, " and "));
+}
+
+// Whether its end gives back any of what is short.
+bool has_some(const Resources& held, const Resources& need, const Resources& free) {
+  return (need.gpus > free.gpus && held.gpus > 0) || (need.millicores > free.millicores && held.millicores > 0) ||
+         (need.memory_bytes > free.memory_bytes && held.memory_bytes > 0);
 }
 
 // Running ones in the order in which they end at the latest, until `enough` says that their ends suffice.
@@ -44,7 +69,7 @@ std::string ends_that_help(const State& state, Counts counts, Enough enough) {
     stopping = stopping && running.stopping;
     if (enough(running)) break;
   }
-  if (runs.empty()) return "when the compute is made larger";
+  if (runs.empty()) return "when the compute or the machine is changed";
   if (stopping) return fmt::format("when {} has stopped, as asked", names_of(runs));
   return fmt::format("at the latest when {} {}", names_of(runs), runs.size() == 1 ? "ends" : "end");
 }
@@ -59,14 +84,17 @@ class Explainer {
       return {fmt::format("wants {}, but compute '{}' now has at most {}", plural(request_.node_count, "node"), name(),
                           compute_.compute.max_nodes),
               "when max_nodes of the compute is raised"};
-    const int free_nodes = compute_.compute.max_nodes - compute_.nodes.busy_count();
-    if (free_nodes < request_.node_count) return lacks_nodes(free_nodes);
+    if (free_nodes() < request_.node_count) return lacks_nodes(free_nodes());
     const Resources need = state_.need(request_);
     if (!need.fits_in(state_.free())) return lacks_room(need);
     return behind();
   }
 
  private:
+  int free_nodes() const { return compute_.compute.max_nodes - compute_.nodes.busy_count(); }
+  bool could_start() const {
+    return free_nodes() >= request_.node_count && state_.need(request_).fits_in(state_.free());
+  }
   const std::string& name() const { return compute_.compute.id.name; }
 
   // ", after 3 runs ahead of it"; empty for the first of its queue.
@@ -93,24 +121,39 @@ class Explainer {
   }
 
   Explanation lacks_room(const Resources& need) const {
-    Resources room = state_.free();
+    const Resources& free = state_.free();
+    std::vector<std::string> holders;
+    for (const auto& [end, number] : state_.ends())
+      if (const Running& running = *state_.find_running(number); has_some(held_by(running), need, free))
+        holders.push_back(running.request.run.value);
+    Resources room = free;
     std::string when = ends_that_help(
-        state_, [](const Running&) { return true; },
+        state_, [&](const Running& running) { return has_some(held_by(running), need, free); },
         [&](const Running& running) { return need.fits_in(room += held_by(running)); });
-    return {
-        fmt::format("waits for room on the machine: it needs {}, and {} are free beside {}", amount(need),
-                    amount(state_.free()), plural(static_cast<std::int64_t>(state_.running_count()), "running run")),
-        when + after_others()};
+    return {fmt::format("waits for {} of the machine{}", shortage(need, free, total_of(state_.machine())),
+                        holders.empty() ? "" : ", busy with " + names_of(holders)),
+            when + after_others()};
   }
 
-  // Everything it needs is free, but it is not its turn.
+  // Everything it needs is free, but it is not its turn: the head of a queue has a reservation.
   Explanation behind() const {
-    const RunNumber first = compute_.queue.begin()->number;
-    if (first == request_.number)
-      return {"waits for its turn on the machine behind a run of another compute", "when that run has started"};
-    const std::string& head = state_.find_waiting(first)->run.value;
-    return {fmt::format("run {} is ahead of it in the queue of compute '{}', and it must not be delayed", head, name()),
-            fmt::format("when run {} has started{}", head, after_others())};
+    const Request* head = nullptr;
+    for (const auto& [id, other] : state_.computes()) {
+      if (other.queue.empty() || other.queue.begin()->number == request_.number) continue;
+      const Request& first = *state_.find_waiting(other.queue.begin()->number);
+      if (&other != &compute_ && (Explainer(state_, first).could_start() || turn(first) > turn(request_))) continue;
+      if (!head || turn(first) < turn(*head)) head = &first;
+    }
+    if (!head) return {"everything it needs is free", "in a moment"};
+    return {fmt::format("run {} of compute '{}' is ahead of it, and it must not be delayed", head->run.value,
+                        head->compute.name),
+            fmt::format("when run {} has started{}", head->run.value, after_others())};
+  }
+
+  // The planner's order: dedicated targets first, then by priority, then by submission.
+  std::tuple<bool, QueueKey> turn(const Request& request) const {
+    const bool is_low = state_.find_compute(request.compute)->compute.priority == model::VmPriority::low_priority;
+    return {is_low, QueueKey{request.priority, request.number}};
   }
 
   const State& state_;

@@ -1,56 +1,10 @@
-#include "sched/plan.h"
-
-#include <gtest/gtest.h>
-
 #include <random>
 
-#include "sched/explain.h"
+#include "sched/test_states.h"
 #include "sim/oracle.h"
 
 namespace lathe::sched {
 namespace {
-
-using namespace std::chrono_literals;
-using model::VmPriority;
-
-constexpr std::int64_t kGib = 1LL << 30;
-const Time kNow{1000s};
-
-model::Machine machine(std::int64_t cores, int gpus = 0) {
-  model::Machine value{.millicores = cores * 1000, .memory_bytes = cores * kGib, .gpus = {}};
-  for (int i = 0; i < gpus; ++i) value.gpus.push_back(fmt::format("GPU-{}", i));
-  return value;
-}
-
-Compute compute(std::string name, int max_nodes, std::int64_t cores = 1, VmPriority priority = VmPriority::dedicated,
-                int gpus = 0) {
-  return {.id = {"ws", std::move(name)},
-          .node = {"size", cores * 1000, cores * kGib, gpus},
-          .min_nodes = 0,
-          .max_nodes = max_nodes,
-          .idle = 120s,
-          .priority = priority};
-}
-
-Request request(RunNumber number, std::string compute, int nodes = 1, int priority = 0, base::Duration longest = 100s) {
-  return {.number = number,
-          .run = {fmt::format("r{}", number)},
-          .compute = {"ws", std::move(compute)},
-          .node_count = nodes,
-          .priority = priority,
-          .longest = longest};
-}
-
-// Plans and applies; the numbers of the runs that were placed, in order.
-std::vector<RunNumber> step(State& state, Time now = kNow) {
-  Plan plan = make_plan(state, now);
-  state.apply(plan, now, 10s);
-  std::vector<RunNumber> placed;
-  for (const auto& placement : plan.placements) placed.push_back(placement.number);
-  return placed;
-}
-
-using Numbers = std::vector<RunNumber>;
 
 TEST(PlanOrder, IsPriorityThenSubmission) {
   State state(machine(8));
@@ -297,56 +251,6 @@ TEST(CanEverRun, RefusesWhatNoWaitingWouldHelp) {
   ASSERT_FALSE(too_large);
   EXPECT_EQ(too_large.error().field(), "compute");
   EXPECT_TRUE(can_ever_run(spec, compute("c", 3, 1, VmPriority::dedicated, 1), machine(8, 2))) << "GPUs are shared out";
-}
-
-TEST(Explain, SaysWhichRunsHoldTheNodes) {
-  State state(machine(8));
-  state.put_compute(compute("gpu", 2));
-  state.enqueue(request(1, "gpu"));
-  step(state);
-  state.enqueue(request(2, "gpu", 2));
-  state.enqueue(request(3, "gpu", 2));
-  step(state);
-  EXPECT_EQ(explain(state, 1), std::nullopt);
-  auto why = explain(state, 2);
-  ASSERT_TRUE(why);
-  EXPECT_EQ(why->reason, "waits for 2 nodes of compute 'gpu' (max 2, 1 busy with run r1)");
-  EXPECT_EQ(why->would_start_when, "at the latest when run r1 ends");
-  EXPECT_EQ(explain(state, 3)->would_start_when, "at the latest when run r1 ends, after 1 run ahead of it");
-  state.mark_stopping(1, kNow + 10s);
-  EXPECT_EQ(explain(state, 2)->would_start_when, "when run r1 has stopped, as asked");
-}
-
-TEST(Explain, SaysWhatTheMachineLacks) {
-  State state(machine(4));
-  state.put_compute(compute("a", 4));
-  state.put_compute(compute("b", 1, 4));
-  state.enqueue(request(1, "a", 2));
-  state.enqueue(request(2, "a", 1, 0, 50s));
-  step(state);
-  state.enqueue(request(3, "b"));
-  step(state);
-  auto why = explain(state, 3);
-  EXPECT_EQ(why->reason,
-            "waits for room on the machine: it needs 4 cores and 4.0 GiB, and 1 cores and 1.0 GiB are free beside 2 "
-            "running runs");
-  EXPECT_EQ(why->would_start_when, "at the latest when runs r2 and r1 end");
-  state.enqueue(request(4, "a", 1, 0, 101s));
-  ASSERT_EQ(step(state), Numbers{});
-  EXPECT_EQ(explain(state, 4)->reason, "waits for its turn on the machine behind a run of another compute");
-}
-
-TEST(Explain, SaysWhoIsAheadAndWhenTheTargetShrank) {
-  State state(machine(4));
-  state.put_compute(compute("c", 4));
-  state.enqueue(request(1, "c", 2));
-  step(state);
-  state.enqueue(request(2, "c", 4));
-  state.enqueue(request(3, "c", 1, 0, 1'000s));
-  ASSERT_EQ(step(state), Numbers{});
-  EXPECT_EQ(explain(state, 3)->reason, "run r2 is ahead of it in the queue of compute 'c', and it must not be delayed");
-  state.put_compute(compute("c", 3));
-  EXPECT_EQ(explain(state, 2)->would_start_when, "when max_nodes of the compute is raised");
 }
 
 TEST(State, ATargetInUseIsNotRemoved) {

@@ -13,6 +13,7 @@
 #include "envs/locker.h"
 #include "server/environment_credentials.h"
 #include "server/environment_files.h"
+#include "server/foreign_error.h"
 
 namespace lathe::server {
 
@@ -35,32 +36,15 @@ std::string error_json(const Error& error) {
 
 }  // namespace
 
-// At most as many at once as there are threads, so that `waiting` says the truth.
-Task<void> EnvironmentBuilds::take_turn(WorkPtr work) {
-  while (free_ == 0) {
-    co_await turns_.changed(turns_.version(), core_.scope.token());
-    if (work->stop.stop_requested()) throw Error(Code::cancelled, "given up before it began");
-  }
-  --free_;
-}
-
-void EnvironmentBuilds::end_turn() {
-  ++free_;
-  turns_.notify();
-}
-
 Task<void> EnvironmentBuilds::run(WorkPtr work) {
   rt::CancelSubscription stopping(core_.scope.token(), [work] { work->stop.request_stop(); });
   std::optional<Error> failure;
-  bool has_turn = false;
   try {
-    co_await take_turn(work);
-    has_turn = true;
+    auto turn = co_await turns_.take(core_.scope.token(), [work] { return work->stop.stop_requested(); });
     co_await lock_and_realise(work);
-  } catch (const Error& error) {
-    failure = error;
+  } catch (const std::exception& problem) {
+    failure = as_error(problem);
   }
-  if (has_turn) end_turn();
   if (core_.scope.token().cancelled()) co_return;  // the next server goes on
   co_await finish(std::move(work), std::move(failure));
 }
@@ -187,19 +171,39 @@ Task<void> EnvironmentBuilds::finish(WorkPtr work, std::optional<Error> failure)
   work->build.state = failure ? State::failed : State::ready;
   work->build.ended = core_.clock.utc();
   const bool to_compile = !failure && !compiled_.contains(work->build.lock.value_or(base::Digest{}));
-  auto blob = co_await core_.reserve.insist([&] {
-    return core_.store_work.run([&] {
-      if (to_compile) std::ofstream(compile_mark(*work->build.lock)).flush();
-      return work->log->seal(core_.store);
-    });
-  });
-  work->build.log = blob.digest;
-  co_await store(work, std::string(db::environment_builds::state_name(work->build.state)));
+  co_await store_end(work, to_compile);
+  if (core_.scope.token().cancelled()) co_return;
   work->over = true;
   work->changed.notify();
   work->log->grown().notify();
   works_.erase(work->build.id);
   if (to_compile) compile_later(*work->build.lock);
+}
+
+Task<void> EnvironmentBuilds::store_end(WorkPtr work, bool to_compile) {
+  try {
+    co_await seal_log(work, to_compile);
+    co_await store(work, std::string(db::environment_builds::state_name(work->build.state)));
+  } catch (const std::exception& problem) {
+    // A later server builds it again, which is quick when this one has come to its end.
+    base::log::error("the end of a build could not be stored",
+                     {{"build", work->build.id}, {"why", as_error(problem).text()}});
+  }
+}
+
+Task<void> EnvironmentBuilds::seal_log(WorkPtr work, bool to_compile) {
+  try {
+    auto blob = co_await core_.reserve.insist([&] {
+      return core_.store_work.run([&] {
+        if (to_compile) std::ofstream(compile_mark(*work->build.lock)).flush();
+        return work->log->seal(core_.store);
+      });
+    });
+    work->build.log = blob.digest;
+  } catch (const Error& error) {
+    if (error.code() != Code::io && error.code() != Code::corrupt && error.code() != Code::not_found) throw;
+    base::log::error("the log of a build could not be kept", {{"build", work->build.id}, {"why", error.text()}});
+  }
 }
 
 void EnvironmentBuilds::compile_later(base::Digest lock) {

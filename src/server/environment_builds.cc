@@ -60,7 +60,7 @@ EnvironmentBuilds::EnvironmentBuilds(Core& core, EnvironmentSite& site, fs::path
     : core_(core),
       site_(site),
       folder_(std::move(folder)),
-      turns_(core.home),
+      turns_(core.home, kThreads),
       starting_(core.home),
       collecting_(core.home) {}
 
@@ -219,7 +219,7 @@ void EnvironmentBuilds::cancel(std::int64_t id, const std::string& who) {
   work->canceled_by = who;
   work->log->line(fmt::format("given up: {}", who));
   work->stop.request_stop();
-  turns_.notify();
+  turns_.look_again();
 }
 
 EnvironmentBuilds::Build EnvironmentBuilds::current(Build build) const {

@@ -15,6 +15,7 @@
 #include "server/build_log.h"
 #include "server/environment_lookup.h"
 #include "server/environment_site.h"
+#include "server/turns.h"
 
 namespace lathe::server {
 
@@ -82,6 +83,9 @@ class EnvironmentBuilds {
   // A piece of work on a thread; when it meets a full disk, once more after what nobody uses was removed.
   rt::Task<void> with_room(WorkPtr work, std::function<void()> piece);
   rt::Task<void> finish(WorkPtr work, std::optional<base::Error> failure);
+  // Whatever cannot be stored of a build's end costs that alone: who waits for the build is told in any case.
+  rt::Task<void> store_end(WorkPtr work, bool to_compile);
+  rt::Task<void> seal_log(WorkPtr work, bool to_compile);
   rt::Task<void> store(WorkPtr work, std::string detail);
   rt::Task<void> compile(base::Digest lock);
   rt::Task<void> recover_compiling();
@@ -93,16 +97,13 @@ class EnvironmentBuilds {
   }
   // The files of the environment are compiled when there is time for it.
   void compile_later(base::Digest lock);
-  rt::Task<void> take_turn(WorkPtr work);
-  void end_turn();
 
   Core& core_;
   EnvironmentSite& site_;
   const std::filesystem::path folder_;  // logs, and files for builds that need some
   std::map<std::int64_t, WorkPtr> works_;
   std::set<base::Digest> compiled_;  // by this process, or found so
-  int free_ = kThreads;
-  rt::Notifier turns_;
+  Turns turns_;  // as many as there are threads, so that `waiting` says the truth
   rt::AsyncMutex starting_;    // the same work asked for twice at once is one build
   rt::AsyncMutex collecting_;  // who wants to collect waits for the one who does
   static constexpr int kThreads = 2;

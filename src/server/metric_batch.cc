@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/strings.h"
-#include "wire/metric.h"
 
 namespace lathe::server {
 
@@ -52,6 +51,7 @@ class BatchMaker {
 
  private:
   void keep(std::string_view line, std::string name) {
+    if (name == wire::kGapName && !batch_.gap) batch_.gap = wire::read_gap(line);
     if (block_.records > 0 && static_cast<std::int64_t>(block_.bytes.size() + line.size()) > kBlockBytes) seal();
     block_.bytes += line;
     block_.bytes += '\n';

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "db/metrics.h"
+#include "wire/metric.h"
 
 namespace lathe::server {
 
@@ -18,6 +19,7 @@ struct MetricBatch {
   std::int64_t bytes = 0;  // of the journal that these are; up to the last whole line
   std::int64_t lines = 0, skipped = 0;
   std::string problem;  // with the first line that was skipped: "line 3: …"
+  std::optional<wire::MetricGap> gap;  // the first of those that the writer left
 };
 
 // `first_line` is the number of the first line for messages. Throws invalid (field "line N") when it must refuse.

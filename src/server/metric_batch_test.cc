@@ -55,6 +55,20 @@ TEST(MetricBatch, AScriptsMistakeCostsOnlyItself) {
   EXPECT_EQ(batch.blocks[0].records, 2);
 }
 
+TEST(MetricBatch, AGapIsKeptInItsPlaceAndTold) {
+  const std::string gap =
+      R"({"name":"lathe.gap","kind":"gap","value":{"records":3,"error":"No space left on device"},"time":1})"
+      "\n";
+  auto batch = make_metric_batch(record(1) + gap + record(2), Malformed::refuse, 1);
+  ASSERT_TRUE(batch.gap);
+  EXPECT_EQ(batch.gap->records, 3);
+  EXPECT_EQ(batch.gap->error, "No space left on device");
+  EXPECT_EQ(unpack_metrics(batch.blocks.at(0)), record(1) + gap + record(2));
+  const std::string other = R"({"name":"lathe.gap","kind":"scalar","value":3,"time":1})"
+                            "\n";
+  EXPECT_FALSE(make_metric_batch(other, Malformed::refuse, 1).gap) << "a script may call its metric so";
+}
+
 TEST(MetricBatch, ADamagedBlockIsToldApart) {
   db::metrics::Block block{7, 1, 100, true, "not zstd", {}};
   EXPECT_THROW(unpack_metrics(block), base::Error);

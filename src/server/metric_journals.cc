@@ -16,22 +16,35 @@ namespace {
 constexpr base::Duration kTellPeriod = std::chrono::seconds(1);
 constexpr std::size_t kMostTold = 10'000;
 constexpr std::size_t kSmallPiece = 2048;
-constexpr std::string_view kNotePrefix = "metrics: ";
+constexpr std::string_view kSkippedNote = "metrics: ", kGapNote = "metrics were lost where they could not be written: ";
 
 void tell(db::Connection& connection, const RunRecord& run, base::UtcTime now) {
   db::events::replace_change(connection, run, "metrics", "new metrics", now);
 }
 
-// One note says that something is wrong; a script that writes nonsense all day long does not fill the database with it.
-bool add_note(db::Connection& connection, RunRecord& run, const std::string& source, const std::string& problem) {
-  auto is_ours = [](const std::string& note) { return note.starts_with(kNotePrefix); };
-  if (std::ranges::any_of(run.notes, is_ours)) return false;
+// One note of a kind says that something is wrong; a script that writes nonsense all day long does not fill the
+// database with it. `kind` is how the note begins.
+bool add_note(db::Connection& connection, RunRecord& run, std::string_view kind, const std::string& text) {
+  auto is_same = [&](const std::string& note) { return note.starts_with(kind); };
+  if (std::ranges::any_of(run.notes, is_same)) return false;
   auto after = run;
-  after.notes.push_back(fmt::format("{}a line of the journal {} was passed over; {}", kNotePrefix, source, problem));
+  after.notes.push_back(std::string(kind) + text);
   ++after.generation;
   db::runs::store(connection, run, after);
   run = std::move(after);
   return true;
+}
+
+bool add_notes(db::Connection& connection, RunRecord& run, const std::string& source, const MetricBatch& batch) {
+  bool added = false;
+  if (batch.skipped > 0)
+    added = add_note(connection, run, kSkippedNote,
+                     fmt::format("a line of the journal {} was passed over; {}", source, batch.problem));
+  if (batch.gap)
+    added |= add_note(connection, run, kGapNote,
+                      fmt::format("{} of the journal {} ({}); the metric {} counts all of them", batch.gap->records,
+                                  source, batch.gap->error, wire::kGapName));
+  return added;
 }
 
 // False when the journal has grown since it was looked at.
@@ -99,7 +112,7 @@ Task<MetricJournals::Stand> MetricJournals::append(LoadRun load, JournalPiece pi
     bool stored = co_await core_.database.write([&](db::Connection& connection) {
       run = load(connection);
       if (!store_batch(connection, run, piece.source, before, batch)) return false;
-      if (batch.skipped > 0 && add_note(connection, run, piece.source, batch.problem)) stand.noted = run;
+      if (add_notes(connection, run, piece.source, batch)) stand.noted = run;
       if (telling) tell(connection, run, now);
       return true;
     });

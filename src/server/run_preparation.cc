@@ -6,6 +6,7 @@
 #include "db/environment_locks.h"
 #include "db/events.h"
 #include "db/runs.h"
+#include "server/foreign_error.h"
 #include "server/input_resolver.h"
 #include "server/registry_tools.h"
 #include "server/run_environment.h"
@@ -58,22 +59,40 @@ std::optional<wire::Waiting> RunPreparation::explain(const RunRecord& run) const
   return wire::Waiting{fmt::format("{}: {}", work->second.news, line), work->second.until};
 }
 
-Task<void> RunPreparation::prepare(RunRecord run) {
-  const auto id = run.id.value;
+// What is under way for one run; it goes however that ends.
+class RunPreparation::Entry {
+ public:
+  Entry(RunPreparation& owner, std::string id) : owner_(owner), id_(std::move(id)) {}
+  Entry(const Entry&) = delete;
+  ~Entry() { owner_.working_.erase(id_); }
+  Work& work() { return owner_.working_.at(id_); }
+
+ private:
+  RunPreparation& owner_;
+  const std::string id_;
+};
+
+Task<std::optional<Error>> RunPreparation::try_to_prepare(
+    RunRecord run, std::optional<db::environment_builds::Build>& waited_for) {
+  Entry entry(*this, run.id.value);
   rt::CancelSubscription stopping(core_.scope.token(),
-                                  [cancel = working_.at(id).cancel]() mutable { cancel.cancel(); });
-  std::optional<Error> failure;
+                                  [cancel = entry.work().cancel]() mutable { cancel.cancel(); });
   try {
     Prepared prepared;
-    prepared.environment = co_await build(run, working_.at(id).cancel.token());
+    prepared.environment = co_await build(run, entry.work().cancel.token());
     if (prepared.environment) prepared.notes = replacement_notes(prepared.environment->substitutions_json);
-    prepared.inputs = co_await resolve(run, working_.at(id).cancel.token());
+    prepared.inputs = co_await resolve(run, entry.work().cancel.token());
     co_await queue(run, std::move(prepared));
-  } catch (const Error& error) {
-    failure = error;
+  } catch (const std::exception& problem) {
+    waited_for = std::move(entry.work().build);
+    co_return as_error(problem);
   }
-  auto waited_for = std::move(working_.at(id).build);
-  working_.erase(id);
+  co_return std::nullopt;
+}
+
+Task<void> RunPreparation::prepare(RunRecord run) {
+  std::optional<db::environment_builds::Build> waited_for;
+  auto failure = co_await try_to_prepare(run, waited_for);
   // A server that stops leaves the run as it is; the next one goes on.
   if (core_.scope.token().cancelled() || !failure) co_return;
   co_await fail(run, *failure);

@@ -33,7 +33,11 @@ class RunPreparation {
     std::string news = "what it needs is looked up", until = "its environment and its inputs are here";
     std::optional<db::environment_builds::Build> build;  // that it waits or waited for
   };
+  class Entry;
   rt::Task<void> prepare(model::RunRecord run);
+  // Why not; nothing when the run is queued. `waited_for` is the build that it gave up waiting for.
+  rt::Task<std::optional<base::Error>> try_to_prepare(model::RunRecord run,
+                                                      std::optional<db::environment_builds::Build>& waited_for);
   rt::Task<model::ResolvedInputs> resolve(const model::RunRecord& run, rt::CancelToken cancel);
   // Nothing for a run without an environment that Lathe builds.
   rt::Task<std::optional<db::run_environments::RunEnvironment>> build(const model::RunRecord& run,

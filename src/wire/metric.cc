@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 using base::Code;
 
-constexpr std::size_t kMaxKind = 64, kMaxDescription = 64 * 1024;
+constexpr std::size_t kMaxKind = 64, kMaxDescription = 64 * 1024, kMaxGapReason = 200;
 
 bool is_text(const json::value& value, std::size_t least, std::size_t most) {
   return value.is_string() && value.get_string().size() >= least && value.get_string().size() <= most;
@@ -51,6 +51,20 @@ base::Result<std::string> check_metric(std::string_view line) {
   for (const char* needed : {"name", "kind", "value", "time"})
     if (!record.contains(needed)) return base::fail(Code::invalid, "{} is missing", needed);
   return std::string(record.at("name").get_string());
+}
+
+std::optional<MetricGap> read_gap(std::string_view line) {
+  boost::system::error_code failed;
+  const json::value record = json::parse(line, failed);
+  const json::object* fields = failed ? nullptr : record.if_object();
+  const json::value* kind = fields ? fields->if_contains("kind") : nullptr;
+  const json::value* value = fields ? fields->if_contains("value") : nullptr;
+  if (!kind || *kind != "gap" || !value || !value->is_object()) return std::nullopt;
+  const json::value* records = value->get_object().if_contains("records");
+  const json::value* error = value->get_object().if_contains("error");
+  if (!records || !records->is_int64() || records->get_int64() <= 0) return std::nullopt;
+  const bool has_reason = error && error->is_string();
+  return MetricGap{records->get_int64(), has_reason ? base::printable(error->get_string(), kMaxGapReason) : ""};
 }
 
 std::string metric_name(std::string_view line) {

@@ -90,6 +90,24 @@ def test_follow_and_wait_tell_by_their_exit_code_how_the_run_ended(server, line,
     assert server.cli("run", "wait", run, check=False).returncode == code
 
 
+def test_waiting_for_several_runs_ends_with_the_last_and_tells_the_worst(server, tmp_path):
+    gate = tmp_path / "gate"
+    slow = submit(server, f"until [ -e {gate} ]; do sleep 0.02; done")
+    failed, done = submit(server, "exit 3"), submit(server, "true")
+    first = server.cli("run", "wait", "--any", slow, done, check=False)
+    assert first.returncode == 0 and done in first.stdout and slow not in first.stdout
+    waiting = start_cli(server, "run", "wait", slow, failed, done)
+    for run, status in ((failed, "Failed"), (done, "Completed")):
+        server.client().wait(run, status)
+    assert waiting.poll() is None
+    gate.touch()
+    told, talk = waiting.communicate(timeout=30)
+    assert waiting.returncode == RUN_FAILED
+    assert [told.index(run) for run in (slow, failed, done)] == sorted(told.index(run) for run in (slow, failed, done))
+    assert f"{failed}: Failed" in talk and f"{slow}: Completed" in talk
+    assert server.cli("run", "wait", slow, "no-such-run", check=False).returncode == 5
+
+
 def test_waiting_for_a_canceled_run_has_its_own_exit_code(server):
     run = submit(server, "sleep 600", "--grace", "1")
     server.cli("run", "cancel", run)

@@ -35,7 +35,7 @@ def test_the_server_tells_its_inventory(sized):
 
 def test_a_gpu_is_given_to_one_run_at_a_time(sized, tmp_path):
     gate = tmp_path / "gate"
-    made = make(sized, "gpus", vm_size="STANDARD_NC6", max_nodes=2).expect(201).json()
+    made = make(sized, "gpus", vm_size="STANDARD_NC6", max_nodes=3).expect(201).json()
     assert made["node"]["gpus"] == 1 and made["notes"]
     line = f"echo $CUDA_VISIBLE_DEVICES; {UNTIL_GATE.format(gate=gate)}"
     first, second = sized.submit(line, compute="gpus"), sized.submit(line, compute="gpus")
@@ -43,7 +43,8 @@ def test_a_gpu_is_given_to_one_run_at_a_time(sized, tmp_path):
         wait_for(lambda: sized.log(run), 20, "the first line")
     third = sized.submit(line, compute="gpus")
     waiting = sized.run(third)
-    assert waiting["status"] == "Queued" and waiting["waiting"]["reason"] and waiting["waiting"]["would_start_when"]
+    assert waiting["status"] == "Queued" and waiting["waiting"]["would_start_when"]
+    assert "waits for 1 GPU (0 of 2 free)" in waiting["waiting"]["reason"], waiting["waiting"]
     gate.touch()
     for run in (first, second, third):
         sized.wait(run, "Completed")

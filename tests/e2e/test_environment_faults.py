@@ -1,7 +1,9 @@
 """Environments when something goes wrong: kills at every step, damage, a full disk, an index that is away, two servers."""
 
+import contextlib
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -132,6 +134,40 @@ def test_a_build_whose_run_was_canceled_meanwhile_is_not_gone_on_with(make_serve
     server.start()
     ended = Builds(server.client()).wait(build, "failed")
     assert ended["error"]["code"] == "cancelled"
+
+
+def test_a_build_whose_log_cannot_be_kept_ends_and_its_run_goes_on(make_server, tmp_path, wheelhouse):
+    gate = Gate(tmp_path / "gate", "pip install")
+    server = make_server(config=site(tmp_path / "cache", wheelhouse, uv=str(gate.program)))
+    client = server.start().prepare().client()
+    run = submit(client, snapshot(server, tmp_path / "source"), "own==1.0")
+    gate.wait()
+    build = client.run(run)["environment"]["build"]
+    incoming = server.state / "store" / "tmp"
+    incoming.rename(incoming.with_name("away"))  # nothing can be put into the store
+    gate.open()
+    ended = Builds(client).wait(build)
+    incoming.with_name("away").rename(incoming)
+    assert ended["lock"]
+    client.wait(run, "Completed", deadline=60)
+
+
+def test_a_preparation_that_ends_by_a_strange_exception_fails_its_run_and_nobody_else(make_server, tmp_path, wheelhouse):
+    gate = Gate(tmp_path / "gate", "pip compile")
+    server = make_server(config=site(tmp_path / "cache", wheelhouse, uv=str(gate.program)))
+    client = server.start().prepare().client()
+    tree = snapshot(server, tmp_path / "source")
+    run = submit(client, tree, "own==1.0")
+    gate.wait()
+    server.kill()
+    with contextlib.closing(sqlite3.connect(server.state / "lathe.db")) as database, database:
+        damaged = database.execute("UPDATE run_environments SET lock = zeroblob(32), substitutions_json = '{}'")
+        assert damaged.rowcount == 1
+    gate.open()
+    client = server.start().client()
+    failed = client.wait(run, "Failed", deadline=60)
+    assert failed["error"]["message"]
+    client.wait(submit(client, tree, "own==1.0"), "Completed", deadline=60)
 
 
 def test_damage_is_found_and_repaired(make_server, tmp_path, wheelhouse):

@@ -231,6 +231,7 @@ def test_the_process_has_the_variables_of_the_platform_and_of_the_user(any_serve
         "LATHE_URL",
         "LATHE_SERVER",
         "LATHE_METRICS_DIR",
+        "LATHE_METRICS_ACKS",
     ):
         assert name in found, f"{name} is missing"
     assert "LATHE_RUN_TOKEN" not in found

@@ -25,6 +25,19 @@ def read_layers(document):
     return rows
 
 
+def read_root_names(document):
+    """The names in backticks of the section "The root" of docs/dev/layers.md."""
+    section = document.partition("\n## The root\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"`([^`]+)`", section))
+
+
+def check_root(paths, allowed):
+    for name in sorted({path.parts[0] for path in paths} - allowed):
+        yield (f"{name}: is not among the names of the repository's root in docs/dev/layers.md. "
+               "The root is the first thing a reader sees, and debugging output gets committed there by accident. "
+               "Remove it, put it into a folder, or add it to that list and say what it is.")
+
+
 def check_table(layers):
     order = list(layers)
     for folder, allowed in layers.items():
@@ -37,8 +50,8 @@ def check_table(layers):
                        "Rows go from the bottom of the architecture to its top, so that there are no cycles. Move the row.")
 
 
-def check_includes(path, text, layers):
-    """`path` is relative to src/."""
+def check_includes(path, text, layers, ours):
+    """`path` and the headers in `ours` are relative to src/."""
     folder = path.parts[0]
     if folder not in layers:
         yield (f"src/{path}: the folder '{folder}' is not in docs/dev/layers.md. "
@@ -49,6 +62,10 @@ def check_includes(path, text, layers):
         if HEAVY.match(target) and folder not in ("rt", "net"):
             yield (f"src/{path}: includes <{target}>. Only rt/ and net/ may: it costs many seconds in every file. "
                    "Use the interfaces of rt/ and net/.")
+        elif bracket == "<" and target in ours:
+            yield (f"src/{path}: includes <{target}>, a header of ours. "
+                   "Angle brackets are for headers of others: what looks foreign is not held against the layers. "
+                   f'Write #include "{target}".')
         elif bracket == '"' and other in layers and other != folder and other not in layers[folder]:
             yield (f"src/{path}: includes \"{target}\", but {folder}/ may not use {other}/. "
                    "The order keeps each folder testable without the ones above it. "
@@ -83,17 +100,21 @@ def tracked_files(root):
 
 
 def check_tree(root):
-    layers = read_layers((root / "docs/dev/layers.md").read_text())
+    document = (root / "docs/dev/layers.md").read_text()
+    layers = read_layers(document)
     if not layers:
         yield "docs/dev/layers.md: no table was found. The lint takes its rules from it. Restore the table."
         return
     yield from check_table(layers)
-    for path in tracked_files(root):
+    paths = tracked_files(root)
+    yield from check_root(paths, read_root_names(document))
+    ours = {str(path.relative_to("src")) for path in paths if path.parts[0] == "src"}
+    for path in paths:
         if path.suffix not in SOURCE and path.name != "CMakeLists.txt":
             continue
         text = (root / path).read_text(errors="replace")
         if path.parts[0] == "src" and path.suffix in (".cc", ".h"):
-            yield from check_includes(path.relative_to("src"), text, layers)
+            yield from check_includes(path.relative_to("src"), text, layers, ours)
         if path.suffix not in (".md", ".yaml"):
             yield from check_length(path, text)
         yield from check_machine_paths(path, text)

@@ -12,6 +12,12 @@ TABLE = """
 | base | | bottom |
 | net | base | wire |
 | cli | base net | top |
+
+## The root
+`docs`, `src` and `scripts`; also `README.md`.
+
+## Later
+`elsewhere`
 """
 
 
@@ -31,6 +37,19 @@ class LayerLint(unittest.TestCase):
         found = self.complaints({"src/base/a.h": '#pragma once\n  #  include "net/x.h"\n'})
         self.assertEqual(1, len(found))
         self.assertIn("base/ may not use net/", found[0])
+
+    def test_our_own_header_in_angle_brackets_is_found(self):
+        text = "#include <net/x.h>\n#include <net/if.h>\n#include <sys/socket.h>\n"
+        found = self.complaints({"src/base/a.cc": text, "src/net/x.h": "#pragma once\n"})
+        self.assertEqual(1, len(found))
+        self.assertIn('Write #include "net/x.h"', found[0])
+
+    def test_an_unknown_name_at_the_root_is_found(self):
+        self.assertEqual([], self.complaints({"README.md": "", "scripts/deep/one.sh": ""}))
+        found = self.complaints({"one.err": "", "elsewhere/a.txt": "", "README.md": ""})
+        self.assertEqual(["elsewhere", "one.err"], [text.partition(":")[0] for text in found])
+        for part in ("is not among the names", "by accident", "Remove it"):
+            self.assertIn(part, found[1])
 
     def test_a_folder_without_a_row_is_found(self):
         self.assertIn("not in docs/dev/layers.md", self.complaints({"src/extra/a.cc": ""})[0])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The scripts count and print what they say they do."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -63,6 +64,59 @@ class BenchTable(unittest.TestCase):
     def test_a_row_without_a_field_is_refused(self):
         with self.assertRaises(SystemExit):
             bench_table.read_rows('{"name": "idle"}')
+
+
+class Conformance(unittest.TestCase):
+    KIT = "import pathlib, sys\npathlib.Path(__file__).with_name('told').write_text(' '.join(sys.argv[1:]))\nsys.exit(1)\n"
+
+    def test_the_kit_gets_the_mnist_that_is_here_and_fetches_nothing(self):
+        """On a machine without npm, which nothing of ours installs."""
+        with tempfile.TemporaryDirectory() as folder:
+            root, kit = pathlib.Path(folder) / "lathe", pathlib.Path(folder) / "kit"
+            for path in (root / "tests", root / ".lathe-tools/mnist", root / ".lathe-tools/test-venv/bin", kit):
+                path.mkdir(parents=True)
+            shutil.copytree(ROOT / "scripts", root / "scripts")
+            shutil.copy(ROOT / "tests/conformance.sh", root / "tests")
+            (root / ".lathe-tools/mnist.done").touch()
+            (root / ".lathe-tools/test-venv/bin/python").symlink_to(sys.executable)
+            (kit / "run.py").touch()
+            (kit / "prepare_data.py").write_text(self.KIT)
+            done = subprocess.run([str(root / "tests/conformance.sh")], capture_output=True, text=True,
+                                  env=dict(os.environ, LATHE_CONFORMANCE=str(kit)))
+            self.assertIn("hint:", done.stderr)
+            told = (kit / "told").read_text()
+            self.assertEqual(f"--from {root}/.lathe-tools/mnist --to {root}/build/conformance-data", told)
+
+
+class Fuzz(unittest.TestCase):
+    BUSY = "#!/usr/bin/env python3\nimport time\nwhile time.process_time() < 1.2: pass\n"
+
+    def fuzz(self, root):
+        tools = root / "bin"
+        return subprocess.run([str(root / "scripts/fuzz.sh"), "--for", "1"], capture_output=True, text=True,
+                              env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", LATHE_PROGRESS=str(root)))
+
+    def test_time_adds_up_over_calls_and_a_failure_ends_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(ROOT / "scripts", root / "scripts")
+            programs = root / "build/fuzz/tests/fuzz"
+            for path in (programs, root / "bin"):
+                path.mkdir(parents=True)
+            for path, text in ((root / "bin/cmake", "#!/bin/sh\n"), (programs / "fuzz_a", self.BUSY), (programs / "fuzz_b", self.BUSY)):
+                path.write_text(text)
+                path.chmod(0o755)
+            for expected in (["a"], ["a", "b"]):
+                done = self.fuzz(root)
+                self.assertEqual(0, done.returncode, done.stderr)
+                counted = dict(line.split() for line in (root / "fuzz-seconds").read_text().splitlines())
+                self.assertEqual(expected, sorted(counted))
+                self.assertTrue(all(int(seconds) >= 1 for seconds in counted.values()), counted)
+            (programs / "fuzz_a").write_text("#!/bin/sh\necho crash\nexit 77\n")
+            failed = self.fuzz(root)
+            self.assertEqual(1, failed.returncode)
+            self.assertIn("the target a failed", failed.stderr)
+            self.assertIn("crash", failed.stderr)
 
 
 class Shell(unittest.TestCase):

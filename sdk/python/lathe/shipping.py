@@ -43,40 +43,51 @@ class ShippedJournal:
         self.client, self.address = client, address
         self._folder = folder or journal_folder()
         self._journal, self._owner, self._lock = None, 0, None  # type: Any, int, Any
-        self._wake, self._idle = threading.Event(), threading.Event()
-        self._problem = None  # type: Optional[Exception]
+        self._maker, self._beginning = os.getpid(), threading.Lock()
+        self._forget_progress()
 
     def append(self, record: str) -> None:
         if self._owner != os.getpid():
-            self._begin()
-        self._idle.clear()
+            self._begin_once()
         self._journal.append(record)
-        self._wake.set()
+        with self._news:
+            self._news.notify_all()
 
     def flush(self, timeout: float = 60.0) -> bool:
         """Wait until everything is with the server; False when it is not after `timeout` seconds."""
         if self._owner != os.getpid():
             return True
-        self._wake.set()
-        end = time.monotonic() + timeout
-        while not self._idle.wait(0.05):
-            if self._problem is not None or time.monotonic() > end:
-                return False
-        return True
+        is_whole, wanted = self._journal.is_whole(), self._journal.size()
+        with self._news:
+            self._news.notify_all()
+            self._news.wait_for(lambda: self._sent >= wanted or self._problem is not None, timeout)
+            return is_whole and self._sent >= wanted
+
+    def _forget_progress(self) -> None:
+        self._news = threading.Condition()  # the journal has grown, or one of these has changed:
+        self._sent = 0  # bytes of the journal that the server has
+        self._problem = None  # type: Optional[Exception]
+
+    def _begin_once(self) -> None:
+        if self._maker != os.getpid():  # forked: the lock may belong to a thread that is not here
+            self._maker, self._beginning = os.getpid(), threading.Lock()
+        with self._beginning:
+            if self._owner != os.getpid():
+                self._begin()
 
     def _begin(self) -> None:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         if os.stat(self._folder).st_uid != os.geteuid():
             raise OSError("{} belongs to another user".format(self._folder))
         self._journal = Journal(self._folder)
-        self._journal._open()
-        self._owner = os.getpid()
-        self._wake, self._idle = threading.Event(), threading.Event()
+        self._journal.open()
+        self._forget_progress()
         # The head says for whom the journal is; the lock on it says that its owner lives.
         self._lock = open(self._journal.path() + ".head", "w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         json.dump({"address": self.address, "server": self.client.server.identity()}, self._lock)
         self._lock.flush()
+        self._owner = os.getpid()
         threading.Thread(target=self._ship, name="lathe-metrics", daemon=True).start()
         import atexit
 
@@ -85,18 +96,21 @@ class ShippedJournal:
     def _ship(self) -> None:
         if not self.client.server.token:  # a run's own token speaks for that run alone
             adopt_left_journals(self.client, self._folder)
-        source, path, offset = self._journal.source, self._journal.path(), 0
+        journal, sent = self._journal, 0
         while True:
-            self._wake.wait()
-            self._wake.clear()
+            with self._news:
+                self._news.wait_for(lambda: journal.size() > sent)
+            problem = None  # type: Optional[Exception]
             try:
-                offset = send_rest(self.client, self.address, source, path, offset)
-                if os.path.getsize(path) == offset and not self._wake.is_set():
-                    self._idle.set()
-            except (LatheError, OSError) as problem:  # refused for ever, or the journal was delivered and removed
-                self._problem = problem
+                sent = send_rest(self.client, self.address, journal.source, journal.path(), sent)
+            except (LatheError, OSError) as found:  # refused for ever, or the journal was delivered and removed
+                problem = found
+            with self._news:
+                self._sent, self._problem = sent, problem
+                self._news.notify_all()
+            if problem is not None:
                 return
-            time.sleep(WAIT if not self._idle.is_set() else 0)
+            time.sleep(WAIT)
 
     def _finish(self, owner: int) -> None:
         """At the end of the process: wait for the last records, and remove a journal that was delivered."""

@@ -157,8 +157,8 @@ class _OfflineRun:
     def get_secret(self, name: str) -> Any:
         raise RunEnvironmentException("an offline run has no secrets\nhint: ws.get_default_keyvault().get_secret(name)")
 
-    def flush(self, timeout_seconds: float = 300) -> None:
-        pass
+    def flush(self, timeout_seconds: float = 300) -> bool:
+        return True
 
     def complete(self, **_: Any) -> None:
         self.status = "Completed"

@@ -56,7 +56,8 @@ class RunLifecyclePart(RunPart):
     def _deliver(self) -> None:
         if self._outputs_tracker is not None:
             self._outputs_tracker.upload(self)
-        self.flush()
+        if not self._is_own_script():  # of which the runner delivers everything before it reports the end
+            self.flush()
 
     def _is_own_script(self) -> bool:
         import os

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Iterable
 
+from lathe.journal import GAP_KIND
 from lathe.metric_values import python_value
 
 
@@ -10,6 +11,8 @@ def shapes(records: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
     found, seen = {}, {}  # type: Dict[str, Any], Dict[str, int]
     for record in records:
         name, value, kind = record["name"], python_value(record["value"]), record["kind"]
+        if kind == GAP_KIND:
+            continue  # it stands for records that a full disk has cost, and is a note of the run
         seen[name] = seen.get(name, 0) + 1
         if kind in ("row", "table") and isinstance(value, dict):
             add_columns(found, name, value, kind)

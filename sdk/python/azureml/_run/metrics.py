@@ -62,10 +62,15 @@ class RunMetricsPart(RunPart):
         """Log residuals. Example: `run.log_residuals("residuals", data)`"""
         self._log_json("residuals", name, value, description)
 
-    def flush(self, timeout_seconds: float = 300) -> None:
-        """Wait until what was logged is with the server, or with the runner. Example: `run.flush()`"""
-        if self._journal_of_run is not None and not self._journal_of_run.flush(timeout_seconds):
-            warn("flush", "metrics of {} are not delivered yet".format(self._run_id))
+    def flush(self, timeout_seconds: float = 300) -> bool:
+        """Wait until the server has stored what was logged; False, and a warning, when it has not in time.
+
+        Example: `run.flush()`
+        """
+        if self._journal_of_run is None or self._journal_of_run.flush(timeout_seconds):
+            return True
+        warn("flush", "metrics of {} are not all with the server yet".format(self._run_id))
+        return False
 
     def get_metrics(self, name=None, recursive=False, run_type=None, populate=False):
         # type: (Optional[str], bool, Optional[str], bool) -> Dict[str, Any]

@@ -83,6 +83,61 @@ def test_logging_goes_on_while_the_server_is_killed(site, exp, config, surroundi
     assert run.get_metrics()["n"] == list(range(count))
 
 
+def test_flush_inside_a_run_returns_when_the_server_has_the_metrics_and_not_before(site, exp, config, surroundings):
+    text = f"""
+        import os, time, warnings
+        from azureml.core import Run
+        def wait_for(name):
+            while not os.path.exists(os.path.join({str(surroundings)!r}, name)): time.sleep(0.01)
+        def say(name): open(os.path.join({str(surroundings)!r}, name), 'w').close()
+        run = Run.get_context()
+        run.log('n', 1)
+        assert run.flush(120) is True
+        say('first')
+        wait_for('down')
+        run.log('n', 2)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter('always')
+            assert run.flush(1) is False
+        assert 'not all with the server' in str(found[0].message)
+        say('refused')
+        assert run.flush(120) is True
+        say('second')
+        wait_for('end')
+        """
+    run = exp.submit(config(text))
+    wait_for((surroundings / "first").exists, 60, "the first flush")
+    assert run.get_metrics() == {"n": 1}
+    site.kill()
+    (surroundings / "down").touch()
+    wait_for((surroundings / "refused").exists, 60, "a flush that gives up")
+    site.start()
+    wait_for((surroundings / "second").exists, 60, "the second flush")
+    site.kill()  # what flush has told of is on disk
+    site.start()
+    assert run.get_metrics() == {"n": [1, 2]}
+    (surroundings / "end").touch()
+    run.wait_for_completion()
+
+
+def test_records_that_could_not_be_written_are_counted_in_a_note_of_the_run(run_script):
+    run = run_script("""
+        import os, resource
+        from azureml.core import Run
+        run = Run.get_context()
+        run.log('n', 1)
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (run._journal().size() + 5, hard))
+        run.log('n', 2)
+        run.log('n', 3)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        run.log('n', 4)
+        """)
+    assert run.get_metrics() == {"n": [1, 4]}
+    (note,) = [each for each in run._fetch()["notes"] if each.startswith("metrics")]
+    assert "could not be written: 2 of the journal" in note and "File too large" in note
+
+
 def test_a_hundred_thousand_calls_are_all_there(run_script):
     run = run_script("""
         from azureml.core import Run

@@ -1,9 +1,12 @@
 """Journals and the shapes of metrics."""
 
+import errno
 import json
 import math
 import os
+import resource
 import tempfile
+import threading
 import unittest
 
 from lathe.journal import Journal
@@ -119,6 +122,83 @@ class Journals(unittest.TestCase):
         journal.append(line("a", "parent again"))
         found = sorted([told["value"] for told in file] for file in self.lines())
         self.assertEqual(found, [["child"], ["parent", "parent again"]])
+
+    def limit_files(self, size):
+        """No file of this process may grow beyond `size`: as a disk that is full in the middle of a record."""
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard if size is None else size, hard))
+
+    def test_a_full_disk_costs_no_good_record_and_leaves_a_counted_gap(self):
+        journal = Journal(self.folder)
+        journal.append(line("a", 1))
+        self.limit_files(len(line("a", 1)) + 10)
+        try:
+            for value in (2, 3):
+                with self.assertRaises(OSError):
+                    journal.append(line("a", value))
+            self.assertEqual(os.readlink(journal.path()[: -len("jsonl")] + "lost"), "2")
+            self.assertFalse(journal.flush(0))
+        finally:
+            self.limit_files(None)
+        journal.append(line("a", 4))
+        self.assertEqual(os.listdir(self.folder), [journal.source + ".jsonl"])
+        ((first, gap, last),) = self.lines()
+        self.assertEqual((first["value"], last["value"]), (1, 4))
+        self.assertEqual((gap["kind"], gap["value"]["records"]), ("gap", 2))
+        self.assertEqual(gap["value"]["error"], os.strerror(errno.EFBIG))
+        self.assertEqual(shapes([first, gap, last]), {"a": [1, 4]})
+
+    def test_flush_writes_the_gap_when_nothing_is_logged_any_more(self):
+        journal = Journal(self.folder)
+        journal.append(line("a", 1))
+        self.limit_files(len(line("a", 1)) + 10)
+        try:
+            self.assertRaises(OSError, journal.append, line("a", 2))
+        finally:
+            self.limit_files(None)
+        self.assertTrue(journal.flush(0))
+        self.assertEqual([told["kind"] for told in self.lines()[0]], ["scalar", "gap"])
+
+
+class Acknowledged(unittest.TestCase):
+    """Inside a run the runner tells by a link how much of the journal the server has."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        os.environ["LATHE_METRICS_ACKS"] = "1"
+        self.addCleanup(os.environ.pop, "LATHE_METRICS_ACKS")
+
+    def acknowledge(self, journal, told):
+        link = os.path.join(self.folder, journal.source + ".at")
+        os.symlink(str(told), link + ".new")
+        os.rename(link + ".new", link)
+
+    def test_flush_returns_when_the_server_has_the_last_byte(self):
+        journal = Journal(self.folder)
+        self.assertTrue(journal.flush(0), "there is nothing to wait for")
+        journal.append(line("a", 1))
+        self.assertFalse(journal.flush(0))
+        self.acknowledge(journal, journal.size() - 1)
+        self.assertFalse(journal.flush(0.01))
+        late = threading.Thread(target=lambda: self.acknowledge(journal, journal.size()))
+        late.start()
+        self.assertTrue(journal.flush(60))
+        late.join()
+        journal.append(line("a", 2))
+        self.assertFalse(journal.flush(0))
+
+    def test_flush_does_not_wait_for_a_journal_that_was_refused(self):
+        journal = Journal(self.folder)
+        journal.append(line("a", 1))
+        self.acknowledge(journal, "refused")
+        self.assertFalse(journal.flush(600))
+
+    def test_flush_waits_for_nobody_where_the_runner_does_not_tell(self):
+        del os.environ["LATHE_METRICS_ACKS"]
+        self.addCleanup(os.environ.__setitem__, "LATHE_METRICS_ACKS", "")
+        journal = Journal(self.folder)
+        journal.append(line("a", 1))
+        self.assertTrue(journal.flush(600))
 
 
 if __name__ == "__main__":
