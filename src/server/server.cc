@@ -72,6 +72,7 @@ class Server {
         uploads_(store),
         staging_(store),
         trees_(core_),
+        rights_(core_),
         budget_(core_),
         journals_(core_),
         urls_(core_, budget_),
@@ -85,6 +86,7 @@ class Server {
                   uploads_,
                   staging_,
                   trees_,
+                  rights_,
                   budget_,
                   journals_,
                   urls_,
@@ -211,6 +213,7 @@ class Server {
   cas::PartialUploads uploads_;
   cas::StagingArea staging_;
   TreeChecks trees_;
+  BlobRights rights_;
   DiskBudget budget_;
   MetricJournals journals_;
   UrlSources urls_;

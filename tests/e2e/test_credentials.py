@@ -17,19 +17,22 @@ from harness.wait import wait_for
 
 ROLES = ["viewer", "contributor", "operator", "admin"]
 NOBODY = ["none", "garbage", "wrong", "expired", "revoked"]
-OWN, OTHER = "run token", "run token of another run"
-# permission → who passes. Everyone else gets 401 (no valid credential) or 403.
+RUNNERS = ["runner", "runner of another run"]
+SCRIPTS = ["script", "script of another run"]
+# permission → who passes. Everyone else gets 401 (no valid credential) or 403. What a script may do to which things is
+# in test_run_tokens.py.
 ALLOWED = {
-    "open": [*NOBODY, OWN, OTHER, *ROLES],
-    "read": [OWN, OTHER, *ROLES],
-    "read_or_own_run": [OWN, OTHER, *ROLES],
+    "open": [*NOBODY, *SCRIPTS, *RUNNERS, *ROLES],
+    "read": [*SCRIPTS, *ROLES],
+    "read_or_runner": [*SCRIPTS, *RUNNERS, *ROLES],
     "write": ROLES[1:],
-    "write_or_own_run": [OWN, OTHER, *ROLES[1:]],
+    "write_or_own_run": [*SCRIPTS, *ROLES[1:]],
+    "upload": [*SCRIPTS, *RUNNERS, *ROLES[1:]],
     "operate": ROLES[2:],
     "administer": ROLES[3:],
-    "own_run": [OWN],
+    "own_attempt": RUNNERS[:1],
 }
-CREDENTIALS = [*NOBODY, OWN, OTHER, *ROLES]
+CREDENTIALS = [*NOBODY, *SCRIPTS, *RUNNERS, *ROLES]
 OPERATIONS = {operation.id: operation for operation in contract.operations()}
 # Requests that pass the gate and then change nothing.
 DRY = {"dry_run": True}
@@ -38,7 +41,7 @@ BODIES = {"collectGarbage": DRY, "collectEnvironments": DRY, "findMissingBlobs":
 
 @pytest.fixture(scope="module")
 def credentials(holder):
-    """name of the credential → its token; and the run that the run token belongs to."""
+    """name of the credential → its token; and the run that runner and script belong to."""
     client = holder.client
 
     def make(name, role, **fields):
@@ -60,8 +63,10 @@ def credentials(holder):
         "wrong": "lathe_" + "A" * len(made["viewer"][6:]),
         "expired": expired["token"],
         "revoked": revoked["token"],
-        OWN: own.client.token,
-        OTHER: other.client.token,
+        RUNNERS[0]: own.client.token,
+        RUNNERS[1]: other.client.token,
+        SCRIPTS[0]: own.script.token,
+        SCRIPTS[1]: other.script.token,
         "run": own.run,
     }
     return made
@@ -71,7 +76,7 @@ UNIX_SOCKET_ONLY = {"openStaging", "commitStaged"}
 
 
 def target(operation, run):
-    """A path that exists for the gate; what it names does not, except the run of the run token."""
+    """A path that exists for the gate; what it names does not, except the run of runner and script."""
     values = {
         "workspace": "default",
         "experiment": "absent",
@@ -90,7 +95,7 @@ def target(operation, run):
         "staging": "0" * 32,
         "project": "absent",
         "file": "absent",
-        "run": run if operation.permission == "own_run" else "absent_run",
+        "run": run if operation.permission == "own_attempt" else "absent_run",
     }
     return operation.path.format(**values)
 
@@ -184,8 +189,8 @@ def test_a_run_token_does_not_reach_another_workspace(holder):
     client = holder.client
     client.put("/api/v1/workspaces/island", {}).expect(200, 201)
     attempt = holder.submit()
-    attempt.client.get("/api/v1/workspaces/default/runs").expect(200)
-    attempt.client.get("/api/v1/workspaces/island/runs").expect(403, 404)
+    attempt.script.get("/api/v1/workspaces/default/runs").expect(200)
+    attempt.script.get("/api/v1/workspaces/island/runs").expect(403, 404)
 
 
 def test_a_run_token_of_one_attempt_is_no_token_of_the_next(holder):
