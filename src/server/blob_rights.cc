@@ -1,7 +1,5 @@
 #include "server/blob_rights.h"
 
-#include <algorithm>
-
 #include "db/blob_rights.h"
 #include "server/trees.h"
 
@@ -67,20 +65,21 @@ Task<void> BlobRights::require_blob(const Request& request, Digest blob) {
     if (is_member) co_return;
     throw not_there("blob", blob);
   }
+  const auto& workspace = principal.workspace;
+  const auto opened = opened_[workspace];
   std::vector<Digest> trees;
   const bool is_named = co_await core_.database.read([&](db::Connection& connection) {
-    const auto& workspace = principal.workspace;
     if (!principal.run_id.empty()) {
       trees = db::blob_rights::trees_of_run(connection, principal.run_id);
       if (db::blob_rights::needs_for_environment(connection, principal.run_id, blob)) return true;
     }
+    for (const auto& each : opened)
+      if (db::blob_rights::names_tree(connection, workspace, each)) trees.push_back(each);
     return db::blob_rights::was_sent(connection, workspace, blob) ||
            db::blob_rights::names_file(connection, workspace, blob) ||
            db::blob_rights::names_tree(connection, workspace, blob);
   });
   if (is_named) co_return;
-  for (const auto& opened : opened_[principal.workspace])
-    if (std::ranges::find(trees, opened) == trees.end()) trees.push_back(opened);
   for (const auto& each : trees)
     if (co_await members_.contains(each, blob)) co_return;
   throw not_there("blob", blob).hint("say which tree of the workspace holds it: ?tree=DIGEST");

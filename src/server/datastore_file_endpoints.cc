@@ -98,16 +98,18 @@ Upload parse_upload(const json::value& body, base::UtcTime now) {
   return upload;
 }
 
-// A script replaces what its own run has written; other files are somebody else's.
-void require_own_file(db::Connection& connection, const db::datastores::Place& place, const db::datastores::File& file,
-                      const net::Principal& principal) {
-  if (principal.role != net::Role::run) return;
+// A script replaces what its own run has written; other files are somebody else's. False for one of others that has
+// these bytes already: it stays theirs.
+bool may_replace(db::Connection& connection, const db::datastores::Place& place, const db::datastores::File& file,
+                 const net::Principal& principal) {
+  if (principal.role != net::Role::run) return true;
   auto there = db::datastores::find_file(connection, place, file.path);
-  if (there && there->digest != file.digest && there->written_by != principal.run_id)
-    throw Error(Code::forbidden, fmt::format("'{}' is not of run {}, which may not replace it", file.path,
-                                             principal.run_id))
-        .field("files")
-        .hint("write it under another name, or declare an output with overwrite=True when the run is submitted");
+  if (!there || there->written_by == principal.run_id) return true;
+  if (there->digest == file.digest) return false;
+  throw Error(Code::forbidden,
+              fmt::format("'{}' is not of run {}, which may not replace it", file.path, principal.run_id))
+      .field("files")
+      .hint("write it under another name, or declare an output with overwrite=True when the run is submitted");
 }
 
 WrittenFiles name_files(db::Connection& connection, const Datastore& datastore, const Upload& upload,
@@ -116,8 +118,8 @@ WrittenFiles name_files(db::Connection& connection, const Datastore& datastore, 
   const db::datastores::Place place{datastore.workspace, datastore.name};
   get_datastore(connection, datastore.workspace, datastore.name);
   for (const auto& file : upload.files) {
-    if (upload.overwrite) require_own_file(connection, place, file, principal);
-    bool written = db::datastores::put_file(connection, place, file, upload.overwrite);
+    const bool overwrite = upload.overwrite && may_replace(connection, place, file, principal);
+    const bool written = db::datastores::put_file(connection, place, file, overwrite);
     (written ? done.written : done.skipped).push_back(json::string(file.path));
   }
   return done;
@@ -221,7 +223,8 @@ void add_datastore_file_routes(net::Router& router, Services& services) {
   router.add({"GET", files, "listDatastoreFiles", Permission::read_or_runner, endpoint(services, list_files)});
   router.add({"POST", files, "putDatastoreFiles", Permission::write_or_own_run, endpoint(services, put_files)});
   router.add({"DELETE", files, "deleteDatastoreFiles", Permission::write, endpoint(services, delete_files)});
-  router.add({"GET", files + "/content", "getDatastoreFile", Permission::read_or_runner, endpoint(services, get_content)});
+  router.add(
+      {"GET", files + "/content", "getDatastoreFile", Permission::read_or_runner, endpoint(services, get_content)});
 }
 
 }  // namespace lathe::server

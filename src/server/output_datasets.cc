@@ -56,7 +56,9 @@ bool is_own(const model::RunRecord& run, const File& file) {
 void put_one(db::Connection& connection, const model::RunRecord& run, const Batch& batch, const File& file) {
   db::datastores::Place place{batch.datastore.workspace, batch.datastore.name};
   auto there = db::datastores::find_file(connection, place, file.path);
-  if (there && !batch.overwrite && there->digest != file.digest && !is_own(run, *there))
+  const bool is_others = there && !batch.overwrite && !is_own(run, *there);
+  if (is_others && there->digest == file.digest) return;  // it stays theirs
+  if (is_others)
     throw Error(Code::conflict, fmt::format("'{}' is in the datastore '{}' already", file.path, batch.datastore.name))
         .field("files")
         .hint("let the output replace it: as_upload(overwrite=True)");

@@ -1,8 +1,8 @@
 #include "server/tree_members.h"
 
-#include <algorithm>
+#include <unistd.h>
 
-#include "server/trees.h"
+#include <algorithm>
 
 namespace lathe::server {
 
@@ -11,8 +11,45 @@ using base::Error;
 using rt::Task;
 
 namespace {
+
 constexpr std::size_t kMostFiles = 2'500'000;
+constexpr std::size_t kPiece = 1u << 20;
+constexpr std::size_t kHexDigits = 64;
+
+// Calls `visit` with each whole line; a line is far shorter than a piece.
+template <class Visit>
+void for_each_line(const cas::BlobFile& file, Visit visit) {
+  std::string buffer(kPiece, '\0');
+  std::size_t held = 0;
+  for (off_t at = 0;;) {
+    const auto got = ::pread(file.fd(), buffer.data() + held, buffer.size() - held, at);
+    if (got < 0) throw base::errno_error(errno, "reading a manifest");
+    if (got == 0) return;
+    at += got;
+    std::string_view rest(buffer.data(), held + static_cast<std::size_t>(got));
+    for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+      visit(rest.substr(0, end));
+      rest.remove_prefix(end + 1);
+    }
+    if (rest.size() == buffer.size()) throw Error(Code::corrupt, "a line of a manifest has no end");
+    held = rest.size();
+    std::copy(rest.begin(), rest.end(), buffer.begin());
+  }
+}
+
 }  // namespace
+
+// "f DIGEST SIZE PATH" and "x …" (docs/formats/tree.md). It was decoded whole when it was named; here only the
+// digests count, and a large manifest is not held in memory.
+TreeMembers::Names TreeMembers::read_names(const cas::BlobFile& manifest) {
+  Names names;
+  for_each_line(manifest, [&](std::string_view line) {
+    if (!line.starts_with("f ") && !line.starts_with("x ")) return;
+    names.push_back(short_name(base::value_or_throw(base::Digest::parse(line.substr(2, kHexDigits)))));
+  });
+  std::ranges::sort(names);
+  return names;
+}
 
 TreeMembers::Name TreeMembers::short_name(const base::Digest& digest) {
   Name name;
@@ -38,15 +75,8 @@ Task<std::shared_ptr<const TreeMembers::Names>> TreeMembers::names_of(base::Dige
   std::shared_ptr<const Names> names;
   std::exception_ptr failed;
   try {
-    auto manifest = co_await read_tree(core_, tree);
-    auto made = std::make_shared<Names>();
-    co_await core_.files.run(core_.home, [&] {
-      made->reserve(manifest.entries.size());
-      for (const auto& entry : manifest.entries)
-        if (entry.link_target.empty()) made->push_back(short_name(entry.digest));
-      std::ranges::sort(*made);
-    });
-    names = std::move(made);
+    auto manifest = co_await core_.store_work.open_blob(tree);
+    names = co_await core_.files.run(core_.home, [&] { return std::make_shared<const Names>(read_names(manifest)); });
   } catch (const Error& error) {
     if (error.code() != Code::not_found) failed = std::current_exception();
   }

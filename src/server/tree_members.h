@@ -1,5 +1,5 @@
-// TreeMembers: which blobs a tree holds, kept in memory for the trees that were asked for last (16 bytes a file, at most
-// 2.5 million files in all). A manifest is content and never changes, so what is known of it stays right. Home thread;
+// TreeMembers: which blobs a tree holds, kept in memory for the trees that were asked for last (16 bytes a file, at
+// most 2.5 million files in all). A manifest is content and never changes, so what is known of it stays right. Home thread;
 // manifests are read on the pool, one reading for all who wait for the same tree.
 #pragma once
 
@@ -31,6 +31,7 @@ class TreeMembers {
 
   rt::Task<std::shared_ptr<const Names>> names_of(base::Digest tree);
   void keep(const base::Digest& tree, std::shared_ptr<const Names> names);
+  static Names read_names(const cas::BlobFile& manifest);
   static Name short_name(const base::Digest& digest);
 
   Core& core_;

@@ -336,6 +336,65 @@ def test_the_admin_token_cannot_be_revoked(holder):
     holder.client.get("/api/v1/server").expect(200)
 
 
+def test_an_admin_token_that_is_put_back_is_good_again(make_server):
+    """The file of the state folder decides, also when it held that token before."""
+    server = make_server().start()
+    first = server.token
+    tokens = [first, "lathe_" + secrets.token_urlsafe(32), first]
+    for token in tokens:
+        server.stop()
+        (server.state / "token").write_text(token + "\n")
+        server.start()
+        client = server.client()
+        client.get("/api/v1/tokens").expect(200)
+        for other in set(tokens) - {token}:
+            client.with_token(other).get("/api/v1/server").expect(401)
+    rows = client.get("/api/v1/tokens", limit=500).expect(200).json()["items"]
+    assert [row["revoked"] for row in rows if row["name"] == "admin"].count(None) == 1
+    assert "token.restore" in {row["action"] for row in client.items("/api/v1/audit")}
+
+
+def test_another_token_in_the_file_becomes_the_admins(make_server):
+    server = make_server().start()
+    made = server.client().post("/api/v1/tokens", {"name": "viewer", "role": "viewer"}).expect(201).json()["token"]
+    server.stop()
+    (server.state / "token").write_text(made + "\n")
+    server.start().client().get("/api/v1/tokens").expect(200)
+
+
+def denied(client):
+    return [row for row in client.items("/api/v1/audit", limit=500) if row["action"] == "denied"]
+
+
+def test_denied_calls_are_in_the_audit_trail(make_server):
+    server = make_server().start()
+    client = server.client()
+    viewer = client.with_token(client.post("/api/v1/tokens", {"name": "nosy", "role": "viewer"}).expect(201).json()["token"])
+    viewer.get("/api/v1/tokens").expect(403)
+    client.with_token("lathe_wrong").get("/api/v1/tokens").expect(401)
+    client.with_token(None).get("/no-such-path").expect(401)
+    wait_for(lambda: len(denied(client)) == 3, 20, "three rows")
+    assert {(row["actor"], row["object"], row["detail"]) for row in denied(client)} == {
+        ("nosy", "listTokens", "403"),
+        ("nobody", "listTokens", "401"),
+        ("nobody", "unknown", "401"),
+    }
+    assert all("uid=" in row["source"] for row in denied(client)) and "lathe_wrong" not in str(denied(client))
+
+
+def test_a_flood_of_denied_calls_is_counted_and_does_not_fill_the_disk(make_server):
+    server = make_server().start()
+    client = server.client()
+    stranger = client.with_token("lathe_wrong")
+    viewer = client.with_token(client.post("/api/v1/tokens", {"name": "nosy", "role": "viewer"}).expect(201).json()["token"])
+    for _ in range(300):
+        stranger.get("/api/v1/tokens").expect(401)
+    # The noise of strangers does not hide what holders of tokens do.
+    viewer.get("/api/v1/tokens").expect(403)
+    wait_for(lambda: any(row["actor"] == "nosy" for row in denied(client)), 20, "the viewer's row")
+    assert 30 <= len([row for row in denied(client) if row["actor"] == "nobody"]) <= 60
+
+
 def test_tokens_expire_by_default(holder):
     made = holder.client.post("/api/v1/tokens", {"name": "default-expiry", "role": "viewer"}).expect(201).json()
     assert made["expires"] is not None and made["expires"] > made["created"]

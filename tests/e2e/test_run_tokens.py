@@ -2,6 +2,7 @@
 that writes is tried on real things of others, and each of them must be as it was. The runner's is for its attempt."""
 
 import json
+import sqlite3
 import sys
 import uuid
 
@@ -239,6 +240,11 @@ def test_a_script_writes_what_is_its_own(world):
     more = {"path": "new.bin", "digest": digest(POISON), "size": len(POISON)}
     other.post(stored, {"files": [more, *body["files"]], "overwrite": True}).expect(403)
     assert stored_bytes(client, "new.bin") is None
+    # To write what is there already makes it nobody else's.
+    same = {"path": "team/data.bin", "digest": send(script, TEAM)[0], "size": len(TEAM)}
+    assert script.post(stored, {"files": [same], "overwrite": True}).expect(200).json()["skipped"] == ["team/data.bin"]
+    send(script, POISON)
+    script.post(stored, {"files": [{**body["files"][0], "path": "team/data.bin"}], "overwrite": True}).expect(403)
     # A user replaces it, and then it is no more the run's.
     put_files(client, "workspaceblobstore", {name: TEAM}, overwrite=True)
     script.post(stored, {"files": [{**body["files"][0]}], "overwrite": True}).expect(403)
@@ -333,3 +339,18 @@ def test_both_tokens_count_after_a_restart(make_server, mark):
         script.get(script.path("runs")).expect(200)
         run = [row["id"] for row in server.client().get(script.path("runs")).json()["items"]][0]
         script.request("PATCH", script.path("runs", run, "tags"), json_body={"after": "yes"}).expect(200)
+
+
+def test_an_attempt_of_a_release_with_one_token_keeps_what_it_had(holder):
+    """0.1 kept one hash for an attempt, and its runners gave their own token to the script."""
+    attempt = holder.submit()
+    attempt.claim().expect(200)
+    holder.server.stop()
+    with sqlite3.connect(holder.server.state / "lathe.db") as database:
+        database.execute("DELETE FROM script_tokens WHERE run = (SELECT sequence FROM runs WHERE id = ?)", (attempt.run,))
+    holder.server.start()
+    tags = holder.client.path("runs", attempt.run, "tags")
+    for client in (attempt.client, attempt.script):
+        client.request("PATCH", tags, json_body={"from": client.token[-4:]}).expect(200)
+    attempt.script.post(f"{attempt.path}/notes", {"notes": ["x"]}).expect(403)
+    attempt.finish(exit_code=0).expect(200)
