@@ -7,44 +7,46 @@
 
 namespace lathe::cas {
 
-std::uint64_t PartialUploads::length(const base::Digest& digest) const {
+std::uint64_t PartialUploads::length(const base::Digest& place) const {
   struct stat st{};
-  if (::stat(store_.layout().partial(digest).c_str(), &st) != 0) return 0;
+  if (::stat(store_.layout().partial(place).c_str(), &st) != 0) return 0;
   return static_cast<std::uint64_t>(st.st_size);
 }
 
-base::Result<std::unique_ptr<PartialUploads::Upload>> PartialUploads::open(const BlobInfo& blob) {
+base::Result<std::unique_ptr<PartialUploads::Upload>> PartialUploads::open(const BlobInfo& blob,
+                                                                              const base::Digest& place) {
   {
     std::lock_guard lock(mutex_);
-    if (!open_.insert(blob.digest).second)
+    if (!open_.insert(place).second)
       return base::fail(
           base::Error(base::Code::unavailable,
                       fmt::format("the blob {} is being uploaded by another connection", blob.digest.hex()))
               .hint("try again in a moment; it may have arrived by then"));
   }
   auto open_file = [&]() -> base::Result<std::unique_ptr<Upload>> {
-    LATHE_TRY(auto file, store_.files().open_or_create(store_.layout().partial(blob.digest), 0600));
-    auto here = length(blob.digest);
+    LATHE_TRY(auto file, store_.files().open_or_create(store_.layout().partial(place), 0600));
+    auto here = length(place);
     if (here > blob.size) {  // announced with another size before: these bytes cannot be of this blob
       LATHE_TRY_VOID(store_.files().truncate(file, 0));
       here = 0;
     }
-    return std::make_unique<Upload>(*this, blob, std::move(file), here);
+    return std::make_unique<Upload>(*this, blob, place, std::move(file), here);
   };
   auto upload = open_file();
   if (!upload) {
     std::lock_guard lock(mutex_);
-    open_.erase(blob.digest);
+    open_.erase(place);
   }
   return upload;
 }
 
-PartialUploads::Upload::Upload(PartialUploads& owner, const BlobInfo& blob, sys::File file, std::uint64_t length)
-    : owner_(owner), blob_(blob), file_(std::move(file)), length_(length) {}
+PartialUploads::Upload::Upload(PartialUploads& owner, const BlobInfo& blob, const base::Digest& place, sys::File file,
+                               std::uint64_t length)
+    : owner_(owner), blob_(blob), place_(place), file_(std::move(file)), length_(length) {}
 
 PartialUploads::Upload::~Upload() {
   std::lock_guard lock(owner_.mutex_);
-  owner_.open_.erase(blob_.digest);
+  owner_.open_.erase(place_);
 }
 
 base::Result<void> PartialUploads::Upload::append(std::uint64_t offset, std::string_view bytes) {
@@ -62,14 +64,14 @@ base::Result<void> PartialUploads::Upload::append(std::uint64_t offset, std::str
 
 base::Result<void> PartialUploads::Upload::checkpoint() {
   auto& store = owner_.store_;
-  LATHE_TRY_VOID(store.files().sync_file(store.layout().partial(blob_.digest)));
+  LATHE_TRY_VOID(store.files().sync_file(store.layout().partial(place_)));
   return store.files().sync_directory(store.layout().partial());
 }
 
 base::Result<BlobInfo> PartialUploads::Upload::complete() {
   LATHE_CHECK(is_complete(), "an upload has {} of {} bytes", length_, blob_.size);
   auto& store = owner_.store_;
-  auto path = store.layout().partial(blob_.digest);
+  auto path = store.layout().partial(place_);
   LATHE_TRY(auto digest, hash_file(file_.fd(), blob_.size));
   if (digest != blob_.digest) {
     length_ = 0;

@@ -1,5 +1,6 @@
 // PartialUploads: large blobs that arrive in pieces, over broken connections and server restarts. The bytes so far lie
-// in partial/<digest>. One Upload at a time per digest; Uploads of different digests are independent. Thread-safe.
+// in partial/<place>, where the place is the digest unless the caller keeps uploads of the same blob apart. One Upload at
+// a time per place; Uploads of different places are independent. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,8 @@ class PartialUploads {
   // One connection's turn at a blob. Destroying it keeps what has arrived.
   class Upload {
    public:
-    Upload(PartialUploads& owner, const BlobInfo& blob, sys::File file, std::uint64_t length);
+    Upload(PartialUploads& owner, const BlobInfo& blob, const base::Digest& place, sys::File file,
+           std::uint64_t length);
     ~Upload();
     Upload(const Upload&) = delete;
     Upload& operator=(const Upload&) = delete;
@@ -32,20 +34,22 @@ class PartialUploads {
    private:
     PartialUploads& owner_;
     const BlobInfo blob_;
+    const base::Digest place_;
     sys::File file_;
     std::uint64_t length_;
   };
 
   explicit PartialUploads(DiskStore& store) : store_(store) {}
   // Bytes that are already here; 0 when none.
-  std::uint64_t length(const base::Digest& digest) const;
+  std::uint64_t length(const base::Digest& place) const;
   // Error(unavailable) while another connection is uploading the same blob.
-  base::Result<std::unique_ptr<Upload>> open(const BlobInfo& blob);
+  base::Result<std::unique_ptr<Upload>> open(const BlobInfo& blob) { return open(blob, blob.digest); }
+  base::Result<std::unique_ptr<Upload>> open(const BlobInfo& blob, const base::Digest& place);
 
  private:
   DiskStore& store_;
   std::mutex mutex_;
-  std::unordered_set<base::Digest> open_;
+  std::unordered_set<base::Digest> open_;  // places
 };
 
 }  // namespace lathe::cas

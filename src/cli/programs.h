@@ -14,6 +14,7 @@ struct ServerArgs {
   std::filesystem::path tls_certificate, tls_key;
   std::vector<std::string> allowed_hosts;
   std::string log_level = "info";
+  std::filesystem::path log_file;  // empty: standard error
   int ready_fd = -1;  // one line is written here when the server answers, then it is closed
   bool print_routes = false;
 };

@@ -11,7 +11,8 @@ base::Result<ServerArgs> server_args(const Call& call) {
                   .tls_certificate = typed.value_or("tls-cert", ""),
                   .tls_key = typed.value_or("tls-key", ""),
                   .allowed_hosts = typed.all("allow-host"),
-                  .log_level = typed.value_or("log-level", "info")};
+                  .log_level = typed.value_or("log-level", "info"),
+                  .log_file = typed.value_or("log-file", "")};
   if (args.tls_certificate.empty() != args.tls_key.empty())
     return base::fail(base::Error(base::Code::invalid, "TLS needs both files").hint("give --tls-cert and --tls-key"));
   auto colon = args.listen.rfind(':');
@@ -32,6 +33,7 @@ std::vector<std::string> server_words(const ServerArgs& args) {
   auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {option, value});
   };
+  add("--log-file", args.log_file.string());
   add("--listen", args.listen);
   add("--tls-cert", args.tls_certificate.string());
   add("--tls-key", args.tls_key.string());

@@ -24,6 +24,11 @@ inline constexpr std::array kServerOptions{
            .help = "how much is logged",
            .fallback = "info",
            .choices = "debug|info|warn|error"},
+    Option{.name = "log-file",
+           .value = "FILE",
+           .help = "where to log; at 64 MiB it becomes FILE.1, and so on to FILE.4, and SIGHUP opens it anew",
+           .fallback = "standard error; lathe up: server.log in the state folder",
+           .completes = Completes::file},
     Option{.name = "ready-fd", .value = "N", .help = "where readiness is told", .hidden = true},
     Option{.name = "print-routes", .help = "list the routes and end", .hidden = true},
 };

@@ -34,11 +34,11 @@ std::optional<ServerFile> running_server(const Call& call) {
   return *server;
 }
 
-base::Result<int> report(Call& call, const ServerFile& server) {
+base::Result<int> report(Call& call, const ServerFile& server, const fs::path& log) {
   json::object out{{"url", server.url},
                    {"socket", server.socket},
                    {"state", call.settings.state.string()},
-                   {"log", (call.settings.state / "server.log").string()},
+                   {"log", log.string()},
                    {"token_file", (call.settings.state / "token").string()},
                    {"pid", server.pid}};
   return call.print_one(json::serialize(out), kFields);
@@ -122,26 +122,29 @@ std::optional<ServerFile> await_other_server(const Call& call) {
 
 base::Result<int> up(Call& call) {
   LATHE_TRY(auto args, server_args(call));
+  const auto usual_log = call.settings.state / "server.log";
   if (auto server = running_server(call)) {
     say("a server runs already");
-    return report(call, *server);
+    return report(call, *server, usual_log);
   }
   std::error_code error;
   fs::create_directories(args.state.parent_path(), error);
   if (::mkdir(args.state.c_str(), 0700) != 0 && errno != EEXIST)
     return base::fail(base::errno_error(errno, args.state.string()));
-  fs::path log_file = args.state / "server.log";
+  if (args.log_file.empty()) args.log_file = args.state / "server.log";
+  const fs::path log_file = fs::absolute(args.log_file);
+  args.log_file = log_file;
   auto size_before = fs::file_size(log_file, error);
   if (error) size_before = 0;
   LATHE_TRY(Start start, spawn(args, log_file));
   if (start == Start::ready) {
     LATHE_TRY(auto server, read_server_file(args.state));
-    return report(call, server);
+    return report(call, server, log_file);
   }
   // Another `lathe up` may have been faster; then its server is ours too, as soon as it answers.
   if (auto other = start == Start::folder_in_use ? await_other_server(call) : std::nullopt) {
     say("a server runs already");
-    return report(call, *other);
+    return report(call, *other, usual_log);
   }
   return base::fail(failed(log_file, size_before));
 }

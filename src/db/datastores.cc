@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kSelect =
     "SELECT workspace, name, kind, type, path, writable, definition_json, created FROM datastores";
-constexpr std::string_view kSelectFile = "SELECT path, digest, size, modified FROM datastore_files";
+constexpr std::string_view kSelectFile = "SELECT path, digest, size, modified, written_by FROM datastore_files";
 
 Datastore read(const Statement& row) {
   return {.workspace = row.text(0),
@@ -23,7 +23,11 @@ Datastore read(const Statement& row) {
 }
 
 File read_file(const Statement& row) {
-  return {.path = row.text(0), .digest = row.digest(1), .size = row.integer(2), .modified = row.time(3)};
+  return {.path = row.text(0),
+          .digest = row.digest(1),
+          .size = row.integer(2),
+          .modified = row.time(3),
+          .written_by = row.optional_text(4)};
 }
 
 }  // namespace
@@ -82,9 +86,10 @@ void set_default(Connection& connection, std::string_view workspace, std::string
 bool put_file(Connection& connection, const Place& place, const File& file, bool overwrite) {
   return connection
              .prepare(fmt::format("INSERT OR {} INTO datastore_files (workspace, datastore, path, digest, size,"
-                                  " modified) VALUES (?, ?, ?, ?, ?, ?)",
+                                  " modified, written_by) VALUES (?, ?, ?, ?, ?, ?, ?)",
                                   overwrite ? "REPLACE" : "IGNORE"))
-             .bind_all(place.workspace, place.datastore, file.path, file.digest, file.size, file.modified)
+             .bind_all(place.workspace, place.datastore, file.path, file.digest, file.size, file.modified,
+                       file.written_by)
              .run() == 1;
 }
 

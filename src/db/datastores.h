@@ -45,6 +45,7 @@ struct File {
   base::Digest digest;
   std::int64_t size = 0;
   base::UtcTime modified;
+  std::optional<std::string> written_by = std::string();  // the run that wrote it, "" for a user; nothing: not known
   bool operator==(const File&) const = default;
 };
 

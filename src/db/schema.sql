@@ -76,7 +76,7 @@ CREATE INDEX runs_by_experiment_state ON runs (workspace, experiment, state, arc
 CREATE INDEX runs_in_order ON runs (workspace, created) WHERE late = 0;
 CREATE INDEX runs_late ON runs (workspace, created) WHERE late = 1;
 CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
-CREATE INDEX runs_by_snapshot ON runs (snapshot) WHERE snapshot IS NOT NULL;
+CREATE INDEX runs_by_snapshot ON runs (snapshot, workspace) WHERE snapshot IS NOT NULL;
 CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_by_type ON runs (workspace, run_type) WHERE run_type IS NOT NULL;
 
@@ -267,8 +267,10 @@ CREATE TABLE datastore_files (
   digest    BLOB NOT NULL,
   size      INTEGER NOT NULL,
   modified  INTEGER NOT NULL,
+  written_by TEXT,                   -- the run whose script or output it is; '' for a user's, NULL: not known
   PRIMARY KEY (workspace, datastore, path)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX datastore_files_by_digest ON datastore_files (digest, workspace);
 
 -- Saved definitions; the id is made from the definition.
 CREATE TABLE datasets (
@@ -282,6 +284,7 @@ CREATE TABLE datasets (
   bytes           INTEGER,
   PRIMARY KEY (workspace, id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX datasets_by_tree ON datasets (tree) WHERE tree IS NOT NULL;
 
 CREATE TABLE dataset_versions (
   sequence    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -332,6 +335,7 @@ CREATE TABLE models (
 ) STRICT;
 CREATE INDEX models_by_workspace ON models (workspace);
 CREATE INDEX models_by_run ON models (workspace, run) WHERE run <> '';
+CREATE INDEX models_by_tree ON models (tree);
 
 -- The highest number that each name has used; it outlives the versions, so that none is given out twice.
 CREATE TABLE version_counters (
@@ -361,6 +365,7 @@ CREATE TABLE run_inputs (
   resolved TEXT NOT NULL,         -- JSON
   PRIMARY KEY (run, name)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX run_inputs_by_tree ON run_inputs (tree) WHERE tree IS NOT NULL;
 
 -- Definitions of environments that were asked for, by the digest of their canonical text without name and version: two
 -- environments that differ in nothing else are locked and built once.
@@ -424,3 +429,27 @@ CREATE TABLE run_environments (
 ) STRICT;
 CREATE INDEX run_environments_by_lock ON run_environments (lock) WHERE lock IS NOT NULL;
 CREATE INDEX run_environments_by_build ON run_environments (build) WHERE build IS NOT NULL;
+
+-- Who may what: the hash of the token that an attempt's script has (none: of a release that gave it the runner's),
+CREATE TABLE script_tokens (
+  run       INTEGER NOT NULL REFERENCES runs(sequence) ON DELETE CASCADE,
+  attempt   INTEGER NOT NULL,
+  hash      BLOB NOT NULL,
+  PRIMARY KEY (run, attempt)
+) STRICT, WITHOUT ROWID;
+
+-- runs that were deleted, so that a submit that was under way for a long time does not begin one again,
+CREATE TABLE deleted_runs (
+  id      TEXT PRIMARY KEY,
+  deleted INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deleted_runs_by_time ON deleted_runs (deleted);
+
+-- and blobs whose bytes came with a token that is limited to this workspace: it may name and read them.
+CREATE TABLE sent_blobs (
+  workspace TEXT NOT NULL REFERENCES workspaces(name),
+  digest    BLOB NOT NULL,
+  sent      INTEGER NOT NULL,
+  PRIMARY KEY (workspace, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sent_blobs_by_time ON sent_blobs (sent);

@@ -55,6 +55,14 @@ bool revoke(Connection& connection, std::int64_t id, base::UtcTime now) {
          1;
 }
 
+void make_admin(Connection& connection, std::int64_t id, std::string_view name) {
+  connection
+      .prepare(
+          "UPDATE tokens SET name = ?, role = 'admin', workspace = '', expires = NULL, revoked = NULL WHERE id = ?")
+      .bind_all(name, id)
+      .run();
+}
+
 void touch(Connection& connection, std::int64_t id, base::UtcTime now) {
   connection.prepare("UPDATE tokens SET last_used = ? WHERE id = ?").bind_all(now, id).run();
 }

@@ -28,6 +28,8 @@ std::vector<Token> list(Connection& connection);
 // False when there is none; a second revocation keeps the first time.
 bool revoke(Connection& connection, std::int64_t id, base::UtcTime now);
 // The caller keeps this coarse: a write for every request would be a commit for every request.
+// As if it had always been the admin's: never revoked, without an end, for all workspaces.
+void make_admin(Connection& connection, std::int64_t id, std::string_view name);
 void touch(Connection& connection, std::int64_t id, base::UtcTime now);
 
 }  // namespace lathe::db::tokens

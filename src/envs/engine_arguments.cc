@@ -84,8 +84,36 @@ bool wants_own_memory(const std::vector<std::string>& arguments) {
   return has(arguments, "--shm-size") || has(arguments, "--ipc");
 }
 
+bool stays_inside(std::string_view argument) {
+  static const std::set<std::string_view> kHarmless{
+      "--add-host",    "--blkio-weight",       "--cap-drop",    "--cpu-period",        "--cpu-quota",
+      "--cpu-shares",  "--cpus",               "--cpuset-cpus", "--cpuset-mems",       "--dns",
+      "--dns-option",  "--dns-search",         "--hostname",    "--init",              "--label",
+      "--memory",      "--memory-reservation", "--memory-swap", "--memory-swappiness", "--oom-score-adj",
+      "--pids-limit",  "--read-only",          "--shm-size",    "--stop-timeout",      "--tmpfs",
+      "--ulimit",      "-c",                   "-h",            "-l",                  "-m"};
+  const auto name = name_of(argument);
+  const auto value = name.size() < argument.size() ? argument.substr(name.size() + 1) : std::string_view();
+  // Without a value, or with a pattern for a name, it would be one of the engine's own environment.
+  if (name == "-e" || name == "--env") return value.contains('=') && !value.substr(0, value.find('=')).contains('*');
+  // The node's memory is what a container gets anyway; that of another container is not the run's.
+  if (name == "--ipc") return value == "host" || value == "private" || value == "none" || value == "shareable";
+  if (name == "--security-opt") return value == "no-new-privileges" || value == "no-new-privileges:true";
+  return kHarmless.contains(name);
+}
+
 base::Result<void> check_allowed(const Settings& settings, const std::vector<std::string>& arguments) {
-  if (settings.engine_arguments || arguments.empty()) return {};
+  if (arguments.empty()) return {};
+  if (settings.engine_arguments) {
+    auto outside = std::ranges::find_if_not(arguments, stays_inside);
+    if (settings.engine_host_arguments || outside == arguments.end()) return {};
+    return base::fail(
+        Error(Code::forbidden, fmt::format("{} may reach the machine itself, which this site does not allow",
+                                           base::printable(name_of(*outside))))
+            .field(kField)
+            .hint("leave it out: files come as inputs of the run; or allow it: environments: {engine_host_arguments: "
+                  "true}"));
+  }
   return base::fail(
       Error(Code::forbidden, fmt::format("this site gives no arguments to the container engine: {}", arguments.front()))
           .field(kField)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -18,7 +19,10 @@ base::Result<std::vector<std::string>> engine_arguments(const std::vector<std::s
 // Whether they say which shared memory it is; else it is the node's.
 bool wants_own_memory(const std::vector<std::string>& arguments);
 
-// `forbidden` where the site allows none.
+// Whether it changes the container alone. What is not known to does not.
+bool stays_inside(std::string_view argument);
+
+// `forbidden` where the site allows none, or none that reaches the machine.
 base::Result<void> check_allowed(const Settings& settings, const std::vector<std::string>& arguments);
 
 }  // namespace lathe::envs

@@ -49,6 +49,30 @@ TEST(EngineArguments, CanBeForbidden) {
   EXPECT_EQ(base::Code::forbidden, check_allowed(settings, {"--cpus=2"}).error().code());
 }
 
+TEST(EngineArguments, ThatReachTheMachineNeedTheSitesWord) {
+  Settings settings;
+  for (const char* text :
+       {"-v=/:/host", "--volume=/:/host", "--mount=type=bind,src=/,dst=/host", "--privileged", "--device=/dev/sda",
+        "--pid=host", "--ipc=container:x", "--uts=host", "--cgroupns=host", "--security-opt=seccomp=unconfined",
+        "--security-opt=label=disable", "--cap-add=SYS_ADMIN", "--volumes-from=x", "--env-file=/etc/shadow",
+        "--env=SECRET", "-e=SECRET", "-e=AWS*", "-e=A*=b", "--gpus=all", "--runtime=x", "--sysctl=kernel.x=1",
+        "--group-add=disk", "-p=1:1", "-P", "--publish-all", "--privileged=true", "--some-day=new", "-v"}) {
+    auto refused = check_allowed(settings, {"--cpus=2", text});
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(base::Code::forbidden, refused.error().code());
+    EXPECT_EQ("docker.arguments", refused.error().field());
+    EXPECT_TRUE(refused.error().hint().contains("engine_host_arguments")) << refused.error().hint();
+  }
+  for (const char* text :
+       {"--shm-size=2g", "--ipc=host", "--cpus=2", "-m=2g", "-e=A=b c", "--env=A=*", "--label=x=y", "--init",
+        "--ulimit=memlock=-1", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp"})
+    EXPECT_TRUE(check_allowed(settings, {text})) << text;
+  settings.engine_host_arguments = true;
+  EXPECT_TRUE(check_allowed(settings, {"-v=/:/host", "--privileged"}));
+  settings.engine_arguments = false;
+  EXPECT_FALSE(check_allowed(settings, {"--cpus=2"}));
+}
+
 TEST(EngineArguments, OfADefinitionCountWhereItWantsAnImage) {
   auto with =
       parse_definition(R"({"docker":{"enabled":true,"baseImage":"i","arguments":["-v","/a:/b"],"shmSize":"1g"}})");

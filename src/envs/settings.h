@@ -47,7 +47,8 @@ struct Settings {
   bool python_downloads = true;  // `uv python install` when the machine has none that suits
 
   std::filesystem::path engine;  // podman or docker; empty: of PATH; "none": images are refused
-  bool engine_arguments = true;  // whether definitions may give it arguments
+  bool engine_arguments = true;        // whether definitions may give it arguments
+  bool engine_host_arguments = false;  // also such as reach the machine: mounts, devices, privileges
   std::string image;             // id of the image in which uv and Python are run; empty: on the node itself
 
   SdkWheel sdk;

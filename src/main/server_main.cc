@@ -47,6 +47,9 @@ int server_main(const cli::ServerArgs& args) {
   options.print_routes = args.print_routes;
   options.program = std::filesystem::read_symlink("/proc/self/exe");
   base::log::set_level(args.log_level);
+  if (!args.log_file.empty())
+    if (const int failed = base::log::use_file(std::filesystem::absolute(args.log_file)); failed != 0)
+      throw base::errno_error(failed, args.log_file.string());
   sys::protect_memory();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of that write, not the end of the server
   options.run_descriptors = raise_descriptor_limit();

@@ -44,16 +44,18 @@ class BodyWriter {
   virtual rt::Task<void> write_file(FileBody piece) = 0;
 };
 
-enum class Role { none, run, viewer, contributor, operator_, admin };
+// `run` is the script of a run and what it has started, `runner` the program of ours that looks after it.
+enum class Role { none, run, runner, viewer, contributor, operator_, admin };
 
 // Who is asking, as found by the Authenticator.
 struct Principal {
   Role role = Role::none;
   std::string name;  // "admin", a token's name, or "run <id>"
   std::int64_t token_id = 0;
-  std::string run_id;     // role run: the run it may act for
-  int attempt = 0;        // role run: its attempt
-  std::string workspace;  // limits the token to one workspace when not empty
+  std::string run_id;        // roles run and runner: the run it may act for
+  int attempt = 0;           // roles run and runner: its attempt
+  std::string workspace;     // limits the token to one workspace when not empty
+  bool also_runner = false;  // role run: an attempt of a release that had one token for both
 };
 
 struct Request {

@@ -108,6 +108,9 @@ HttpServer::HttpServer(rt::Loop& loop, const Router& router, Authenticator authe
                        std::function<void(const RequestOutcome&)> on_finished, HttpLimits limits)
     : impl_(new Impl{{loop, router, std::move(authenticate), std::move(on_finished), limits}, {}, {}, {}, 0, {}}) {}
 HttpServer::~HttpServer() = default;
+void HttpServer::on_refused(std::function<void(const Refusal&)> listener) {
+  impl_->context.on_refused = std::move(listener);
+}
 std::uint16_t HttpServer::port() const { return impl_->port; }
 
 base::Result<void> HttpServer::listen(const ListenConfig& config) {

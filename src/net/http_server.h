@@ -53,11 +53,21 @@ struct RequestOutcome {
   base::Duration took;
 };
 
+// A call that was answered 401 or 403, before its answer is sent: who asks may not stay to hear it.
+struct Refusal {
+  std::string operation;  // empty: no route
+  int status;
+  std::string name;  // of the caller; empty: nobody knows
+  std::int64_t token_id;
+  std::string remote;
+};
+
 class HttpServer {
  public:
   HttpServer(rt::Loop& loop, const Router& router, Authenticator authenticate,
              std::function<void(const RequestOutcome&)> on_finished, HttpLimits limits = {});
   ~HttpServer();
+  void on_refused(std::function<void(const Refusal&)> listener);
   // Refuses a non-loopback host without TLS (Error invalid, with a hint). Binds; serving starts at once.
   base::Result<void> listen(const ListenConfig& config);
   std::uint16_t port() const;

@@ -63,7 +63,7 @@ TEST(HttpServer, CredentialIsAskedBeforeARouteIsKnownToExist) {
   server.get("/open", say_ok);
   server.get("/secret", say_ok, Permission::read);
   server.get("/admin", say_ok, Permission::administer);
-  server.get("/attempts/{run}/{attempt}", say_ok, Permission::own_run);
+  server.get("/attempts/{run}/{attempt}", say_ok, Permission::own_attempt);
   ASSERT_TRUE(server.start());
   const auto status = [&](const char* token, const char* method, const char* path) {
     HttpClient client({.url = server.unix_url(), .token = token});

@@ -261,6 +261,9 @@ rt::Task<bool> HttpSession::serve_one() {
   cancel_ = {};
   request.cancel = cancel_.token();
   if (!response) response = co_await answer(request, route);
+  if (context_.on_refused && (response->status == 401 || response->status == 403))
+    context_.on_refused({route ? route->operation : "", response->status, request.principal.name,
+                         request.principal.token_id, peer_.remote});
   keep_alive_ = keep_alive_ && parser_->head().keep_alive && !context_.stopping && discard_received_body();
   answering_ = true;
   co_await send(request, *response);
@@ -305,6 +308,7 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
   request.query = std::move(target.query);
   Router::Match match;
   if (!target.has_dots()) match = context_.router.match(request.method, target.segments);
+  route = match.route;
   request.params = std::move(match.params);
   // Who has no credential learns nothing, not even which paths exist.
   if (!match.route || match.route->permission != Permission::open) {
@@ -319,7 +323,6 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
         405,
         Error(Code::no_method, "this path does not know " + request.method).hint("it knows " + match.allow),
         {{"allow", match.allow}}};
-  route = match.route;
   if (!is_allowed(route->permission, request.principal, request.params))
     throw Error(Code::forbidden, "this token may not do that").hint("ask for a token with a higher role");
   co_return co_await handle(request, *route);

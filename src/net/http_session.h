@@ -25,6 +25,7 @@ struct ServerContext {
   std::function<void(const RequestOutcome&)> on_finished;
   HttpLimits limits;
   bool stopping = false;
+  std::function<void(const Refusal&)> on_refused = {};
 };
 
 // Who is at the other end, known from accept().

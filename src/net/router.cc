@@ -84,8 +84,9 @@ bool is_allowed(Permission permission, const Principal& principal, const std::ma
     const auto found = params.find(name);
     return found == params.end() ? std::string() : found->second;
   };
-  const bool is_run = principal.role == Role::run;
-  const auto at_least = [&](Role role) { return !is_run && principal.role >= role; };
+  const bool is_script = principal.role == Role::run;
+  const bool is_runner = principal.role == Role::runner || (is_script && principal.also_runner);
+  const auto at_least = [&](Role role) { return !is_script && !is_runner && principal.role >= role; };
 
   if (!principal.workspace.empty()) {
     const auto workspace = parameter("workspace");
@@ -97,18 +98,21 @@ bool is_allowed(Permission permission, const Principal& principal, const std::ma
     case Permission::open:
       return true;
     case Permission::read:
-    case Permission::read_or_own_run:
-      return at_least(Role::viewer) || is_run;
+      return at_least(Role::viewer) || is_script;
+    case Permission::read_or_runner:
+      return at_least(Role::viewer) || is_script || is_runner;
     case Permission::write:
       return at_least(Role::contributor);
     case Permission::write_or_own_run:
-      return at_least(Role::contributor) || is_run;
+      return at_least(Role::contributor) || is_script;
+    case Permission::upload:
+      return at_least(Role::contributor) || is_script || is_runner;
     case Permission::operate:
       return at_least(Role::operator_);
     case Permission::administer:
       return at_least(Role::admin);
-    case Permission::own_run:
-      return is_run && !principal.run_id.empty() && parameter("run") == principal.run_id &&
+    case Permission::own_attempt:
+      return is_runner && !principal.run_id.empty() && parameter("run") == principal.run_id &&
              parameter("attempt") == std::to_string(principal.attempt);
   }
   return false;
@@ -126,12 +130,14 @@ std::string_view permission_name(Permission permission) {
       return "operate";
     case Permission::administer:
       return "administer";
-    case Permission::own_run:
-      return "own_run";
-    case Permission::read_or_own_run:
-      return "read_or_own_run";
+    case Permission::own_attempt:
+      return "own_attempt";
+    case Permission::read_or_runner:
+      return "read_or_runner";
     case Permission::write_or_own_run:
       return "write_or_own_run";
+    case Permission::upload:
+      return "upload";
   }
   return "none";
 }

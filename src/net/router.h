@@ -14,13 +14,14 @@ namespace lathe::net {
 
 enum class Permission {
   open,              // no credential: health, and nothing that tells a secret
-  read,              // viewer and above, run tokens
+  read,              // viewer and above, and the scripts of runs
+  read_or_runner,    // as read, and runners: what they deliver to their node
   write,             // contributor and above
+  write_or_own_run,  // as write, and the scripts of runs for what is their own: the handler sees to that
+  upload,            // as write, and scripts and runners: bytes, which mean nothing until something names them
   operate,           // operator and above: compute, GC
   administer,        // admin
-  own_run,           // the run token of the attempt that the path names ({run}, {attempt}); nobody else
-  read_or_own_run,   // as read, and run tokens of any attempt
-  write_or_own_run,  // as write, and run tokens (uploads of blobs)
+  own_attempt,       // the runner of the attempt that the path names ({run}, {attempt}); nobody else
 };
 
 // The word that api/openapi.yaml uses for it (x-permission).

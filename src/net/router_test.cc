@@ -72,32 +72,38 @@ TEST(Target, EncodedSegmentsDecodeToThemselves) {
 
 struct Case {
   Permission permission;
-  bool none, other_run, own_run, viewer, contributor, operator_, admin;
+  bool none, script, other_runner, own_runner, viewer, contributor, operator_, admin;
 };
 
 TEST(Permission, MatrixOfRolesAndPermissions) {
   const std::map<std::string, std::string> params{{"run", "r1"}, {"attempt", "2"}};
   const Case cases[] = {
-      {Permission::open, true, true, true, true, true, true, true},
-      {Permission::read, false, true, true, true, true, true, true},
-      {Permission::write, false, false, false, false, true, true, true},
-      {Permission::operate, false, false, false, false, false, true, true},
-      {Permission::administer, false, false, false, false, false, false, true},
-      {Permission::own_run, false, false, true, false, false, false, false},
-      {Permission::read_or_own_run, false, true, true, true, true, true, true},
-      {Permission::write_or_own_run, false, true, true, false, true, true, true},
+      {Permission::open, true, true, true, true, true, true, true, true},
+      {Permission::read, false, true, false, false, true, true, true, true},
+      {Permission::read_or_runner, false, true, true, true, true, true, true, true},
+      {Permission::write, false, false, false, false, false, true, true, true},
+      {Permission::write_or_own_run, false, true, false, false, false, true, true, true},
+      {Permission::upload, false, true, true, true, false, true, true, true},
+      {Permission::operate, false, false, false, false, false, false, true, true},
+      {Permission::administer, false, false, false, false, false, false, false, true},
+      {Permission::own_attempt, false, false, false, true, false, false, false, false},
   };
   const auto principal = [](Role role, std::string run = "", int attempt = 0) {
-    return Principal{role, "x", 0, std::move(run), attempt, ""};
+    return Principal{role, "x", 0, std::move(run), attempt, "", false};
   };
   for (const auto& row : cases) {
     SCOPED_TRACE(static_cast<int>(row.permission));
     const auto may = [&](const Principal& who) { return is_allowed(row.permission, who, params); };
     EXPECT_EQ(may(principal(Role::none)), row.none);
-    EXPECT_EQ(may(principal(Role::run, "r2", 2)), row.other_run);
-    EXPECT_EQ(may(principal(Role::run, "r1", 1)), row.other_run);
-    EXPECT_EQ(may(principal(Role::run, "", 2)), row.other_run);
-    EXPECT_EQ(may(principal(Role::run, "r1", 2)), row.own_run);
+    EXPECT_EQ(may(principal(Role::run, "r1", 2)), row.script);
+    EXPECT_EQ(may(principal(Role::run, "r2", 2)), row.script);
+    EXPECT_EQ(may(principal(Role::runner, "r2", 2)), row.other_runner);
+    EXPECT_EQ(may(principal(Role::runner, "r1", 1)), row.other_runner);
+    EXPECT_EQ(may(principal(Role::runner, "", 2)), row.other_runner);
+    EXPECT_EQ(may(principal(Role::runner, "r1", 2)), row.own_runner);
+    auto both = principal(Role::run, "r1", 2);
+    both.also_runner = true;
+    EXPECT_EQ(may(both), row.script || row.own_runner);
     EXPECT_EQ(may(principal(Role::viewer)), row.viewer);
     EXPECT_EQ(may(principal(Role::contributor)), row.contributor);
     EXPECT_EQ(may(principal(Role::operator_)), row.operator_);
@@ -106,14 +112,14 @@ TEST(Permission, MatrixOfRolesAndPermissions) {
 }
 
 TEST(Permission, AnAttemptIsComparedAsItIsWritten) {
-  const Principal run{Role::run, "run", 0, "r1", 2, ""};
-  EXPECT_FALSE(is_allowed(Permission::own_run, run, {{"run", "r1"}, {"attempt", "02"}}));
-  EXPECT_FALSE(is_allowed(Permission::own_run, run, {{"run", "r1"}}));
-  EXPECT_FALSE(is_allowed(Permission::own_run, run, {}));
+  const Principal run{Role::runner, "run", 0, "r1", 2, "", false};
+  EXPECT_FALSE(is_allowed(Permission::own_attempt, run, {{"run", "r1"}, {"attempt", "02"}}));
+  EXPECT_FALSE(is_allowed(Permission::own_attempt, run, {{"run", "r1"}}));
+  EXPECT_FALSE(is_allowed(Permission::own_attempt, run, {}));
 }
 
 TEST(Permission, ALimitedTokenStaysInItsWorkspace) {
-  const Principal admin{Role::admin, "t", 1, "", 0, "mine"};
+  const Principal admin{Role::admin, "t", 1, "", 0, "mine", false};
   EXPECT_TRUE(is_allowed(Permission::write, admin, {{"workspace", "mine"}}));
   EXPECT_FALSE(is_allowed(Permission::read, admin, {{"workspace", "other"}}));
   EXPECT_TRUE(is_allowed(Permission::write, admin, {}));

@@ -35,7 +35,7 @@ inline rt::Task<Principal> authenticate_for_test(const Request& request) {
   else if (field == "Bearer viewer")
     who.role = Role::viewer;
   else if (field == "Bearer run:r1:2")
-    who = {Role::run, "run r1", 0, "r1", 2, ""};
+    who = {Role::runner, "run r1", 0, "r1", 2, "", false};
   else
     throw base::Error(base::Code::unauthorized, "this token is not valid");
   co_return who;

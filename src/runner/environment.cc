@@ -32,6 +32,7 @@ envs::Settings settings_of(const wire::RealiseOrder& order) {
   settings.offline = order.offline;
   settings.python_downloads = order.python_downloads;
   settings.engine_arguments = order.engine_arguments;
+  settings.engine_host_arguments = order.engine_host_arguments;
   for (const auto& folder : order.pythons) settings.pythons.emplace_back(folder);
   settings.has_gpu = sys::machine_may_have_gpu();
   return settings;

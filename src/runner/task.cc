@@ -16,6 +16,7 @@
 #include "sys/gpu.h"
 #include "sys/process.h"
 #include "sys/process_tree.h"
+#include "wire/script_token.h"
 
 namespace lathe::runner {
 namespace {
@@ -133,7 +134,7 @@ class Task {
         .inherited = launch::inherited_environment(),
         .environment = std::move(realised.variables),
         .identity = {order_.run.value, order_.experiment, order_.workspace, order_.subscription_id,
-                     order_.resource_group, options_.url, options_.header.token,
+                     order_.resource_group, options_.url, wire::script_token(options_.header.token),
                      order_.token_expiry ? fmt::format("{}", order_.token_expiry->micros / 1'000'000) : std::string(),
                      spool_.metrics_folder()},
         .slice = order_.slice,

@@ -9,6 +9,7 @@
 #include "db/runs.h"
 #include "db/workspaces.h"
 #include "server/state_dir.h"
+#include "wire/script_token.h"
 
 namespace lathe::server {
 
@@ -61,9 +62,9 @@ net::Principal principal_of(const db::tokens::Token& row, net::Role role) {
   return principal;
 }
 
-net::Principal run_principal(std::string run_id, int attempt, std::string workspace) {
+net::Principal run_principal(net::Role role, std::string run_id, int attempt, std::string workspace) {
   net::Principal principal;
-  principal.role = net::Role::run;
+  principal.role = role;
   principal.name = "run " + run_id;
   principal.run_id = std::move(run_id);
   principal.attempt = attempt;
@@ -76,7 +77,7 @@ net::Principal run_principal(std::string run_id, int attempt, std::string worksp
 std::string_view role_name(net::Role role) {
   for (const auto& [value, name] : kRoles)
     if (value == role) return name;
-  return role == net::Role::run ? "run" : "none";
+  return role == net::Role::run ? "run" : role == net::Role::runner ? "runner" : "none";
 }
 
 std::optional<net::Role> role_from_name(std::string_view name) {
@@ -90,10 +91,17 @@ Task<void> Authority::register_admin(const std::string& admin_token) {
   attempt_key_ = base::sha256("attempt tokens\n" + admin_token).hex();  // not from `hash`, which the database holds
   auto now = core_.clock.utc();
   co_await core_.database.write([&](db::Connection& connection) {
-    if (db::tokens::find_by_hash(connection, hash)) return;
-    // The file decides: a token file that was replaced makes the one before it worthless.
+    auto known = db::tokens::find_by_hash(connection, hash);
+    if (known && known->name == kAdminTokenName && !known->revoked) return;
+    // The file decides: a token file that was replaced makes the one before it worthless, and one that was put back is
+    // good again. Else nobody would get in any more.
     for (const auto& row : db::tokens::list(connection))
       if (row.name == kAdminTokenName && !row.revoked) db::tokens::revoke(connection, row.id, now);
+    if (known) {
+      db::tokens::make_admin(connection, known->id, kAdminTokenName);
+      audit(connection, {"server", 0, "start"}, now, "token.restore", kAdminTokenName, known->name);
+      return;
+    }
     db::tokens::Token row;
     row.name = kAdminTokenName;
     row.role = "admin";
@@ -164,7 +172,7 @@ Task<net::Principal> Authority::find_ended_attempt(base::Digest hash) {
   auto owner = co_await core_.database.read(
       [&](db::Connection& connection) { return db::attempts::find_by_token_hash(connection, hash); });
   if (!owner) co_return co_await find_user(hash);
-  co_return run_principal(owner->run.value, owner->attempt.number, owner->workspace);
+  co_return run_principal(net::Role::runner, owner->run.value, owner->attempt.number, owner->workspace);
 }
 
 Task<Authority::Created> Authority::create(NewToken wanted, Caller caller) {
@@ -210,9 +218,38 @@ std::string Authority::attempt_token(const std::string& run_id, std::int64_t seq
   return format_token({reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()});
 }
 
-void Authority::attempt_started(const base::Digest& token_hash, std::string run_id, int attempt,
-                                std::string workspace) {
-  attempts_[token_hash] = run_principal(std::move(run_id), attempt, std::move(workspace));
+AttemptHashes hashes_of(std::string_view runner_token) {
+  return {base::sha256(runner_token), base::sha256(wire::script_token(runner_token)), false};
+}
+
+AttemptHashes Authority::recovered_hashes(const model::RunRecord& run, const model::AttemptRecord& attempt,
+                                          std::optional<base::Digest> script) const {
+  if (script) return {attempt.token_hash, script, false};
+  // Placed by an older release. Its runner may be of that release, or not have been started yet and be one of ours.
+  auto hashes = hashes_of(attempt_token(run.id.value, run.sequence, attempt.number));
+  if (hashes.runner != attempt.token_hash) hashes = {attempt.token_hash, std::nullopt, true};
+  hashes.one_for_both = true;
+  return hashes;
+}
+
+void Authority::attempt_started(const AttemptHashes& hashes, std::string run_id, int attempt, std::string workspace) {
+  auto runner = run_principal(net::Role::runner, std::move(run_id), attempt, std::move(workspace));
+  auto script = runner;
+  script.role = net::Role::run;
+  if (hashes.one_for_both) runner.role = net::Role::run;
+  runner.also_runner = hashes.one_for_both;
+  attempts_[hashes.runner] = std::move(runner);
+  if (!hashes.script) return;
+  attempts_[*hashes.script] = std::move(script);
+  scripts_[hashes.runner] = *hashes.script;
+}
+
+void Authority::attempt_ended(const base::Digest& runner_hash) {
+  if (auto script = scripts_.find(runner_hash); script != scripts_.end()) {
+    attempts_.erase(script->second);
+    scripts_.erase(script);
+  }
+  attempts_.erase(runner_hash);
 }
 
 }  // namespace lathe::server

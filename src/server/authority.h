@@ -1,8 +1,8 @@
-// Authority: who a bearer token belongs to. A user's token is looked up once and then kept in memory by its hash; run
-// tokens of live attempts are known from their placement; one of an ended attempt is looked up, so that a late runner
-// hears "fenced" and not "who?".
-// The token of an attempt is made of a key that comes from the admin's token: a server that was killed between placing
-// a run and starting its runner can start that runner later.
+// Authority: who a bearer token belongs to. A user's token is looked up once and then kept in memory by its hash; both
+// tokens of live attempts are known from their placement; that of an ended attempt's runner is looked up, so that a late
+// runner hears "fenced" and not "who?".
+// The runner's token of an attempt is made of a key that comes from the admin's token: a server that was killed between
+// placing a run and starting its runner can start that runner later. The script's is made of the runner's.
 // Home thread only. The tokens themselves are never kept, only their SHA-256.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "db/tokens.h"
+#include "model/run.h"
 #include "net/http.h"
 #include "server/core.h"
 
@@ -19,6 +20,15 @@ namespace lathe::server {
 
 // The token of the state folder's file; no other token may have this name.
 inline constexpr std::string_view kAdminTokenName = "admin";
+
+// The hashes of an attempt's two tokens.
+struct AttemptHashes {
+  base::Digest runner;
+  std::optional<base::Digest> script;  // nothing where it cannot be known
+  bool one_for_both = false;           // of a release whose runners gave their own token to the script
+};
+// Of the token that the runner is started with.
+AttemptHashes hashes_of(std::string_view runner_token);
 
 struct NewToken {
   std::string name;
@@ -31,7 +41,7 @@ class Authority {
  public:
   explicit Authority(Core& core) : core_(core) {}
 
-  // Makes the token of the state folder's file the admin's.
+  // Makes the token of the state folder's file the admin's, also one that was so before.
   rt::Task<void> register_admin(const std::string& admin_token);
   // Told of each user's token that was revoked, after the fact is on disk, or has expired: what it still has open must
   // end.
@@ -50,8 +60,11 @@ class Authority {
   // sequence: a sequence may be given again after a restore, an id after a delete, but never both. Any thread, after
   // register_admin().
   std::string attempt_token(const std::string& run_id, std::int64_t sequence, int attempt) const;
-  void attempt_started(const base::Digest& token_hash, std::string run_id, int attempt, std::string workspace);
-  void attempt_ended(const base::Digest& token_hash) { attempts_.erase(token_hash); }
+  // Of an attempt that was placed by an earlier server process; `script` is what the database knows.
+  AttemptHashes recovered_hashes(const model::RunRecord& run, const model::AttemptRecord& attempt,
+                                 std::optional<base::Digest> script) const;
+  void attempt_started(const AttemptHashes& hashes, std::string run_id, int attempt, std::string workspace);
+  void attempt_ended(const base::Digest& runner_hash);
 
  private:
   struct UserToken {
@@ -71,6 +84,7 @@ class Authority {
   std::string attempt_key_;
   std::unordered_map<base::Digest, UserToken> users_;
   std::unordered_map<base::Digest, net::Principal> attempts_;
+  std::unordered_map<base::Digest, base::Digest> scripts_;  // of live attempts, by the hash of the runner's
 };
 
 std::string_view role_name(net::Role role);

@@ -1,5 +1,7 @@
-// Blobs and trees: asking what is missing, sending many at once, resuming a large one, and reading back.
+// Blobs and trees: asking what is missing, sending many at once, resuming a large one, and reading back. Who may see
+// which is in blob_rights.h.
 #include <optional>
+#include <unordered_set>
 
 #include "cas/pack.h"
 #include "cas/partial_uploads.h"
@@ -55,17 +57,25 @@ Task<Response> find_missing(Services& services, Request& request) {
   base::value_or_throw(fields.finish());
   auto digests = parse_digests(texts);
   auto& core = services.core;
+  const auto& principal = request.principal;
+  const bool sees_all = BlobRights::sees_all(principal);
+  std::unordered_set<Digest> sent;
+  if (!sees_all) sent = co_await services.rights.sent_among(principal, digests);
   json::array missing;
   json::object partial;
   co_await core.files.run(core.home, [&] {
     for (const auto& digest : digests) {
-      if (core.store.find(digest)) continue;
+      if ((sees_all || sent.contains(digest)) && core.store.find(digest)) continue;
       missing.push_back(json::string(digest.hex()));
-      if (auto size = services.uploads.length(digest); size > 0) partial[digest.hex()] = size;
+      auto size = services.uploads.length(BlobRights::upload_place(principal, digest));
+      if (size > 0) partial[digest.hex()] = size;
     }
   });
   json::object answer{{"missing", std::move(missing)}, {"partial", std::move(partial)}};
-  if (tree) answer["complete"] = !co_await services.trees.find_gap(*tree);
+  if (tree) {
+    const bool may_name = co_await services.rights.may_name_tree(principal, *tree);
+    answer["complete"] = may_name && !co_await services.trees.find_gap(*tree);
+  }
   co_return json_response(answer);
 }
 
@@ -111,18 +121,38 @@ Task<void> feed_body(Core& core, Request& request, Take take) {
 
 // A run's results are never refused for the budget's sake.
 Task<void> require_room(Services& services, const Request& request) {
-  if (request.principal.role != net::Role::run) co_await services.budget.require_room();
+  const auto role = request.principal.role;
+  if (role != net::Role::run && role != net::Role::runner) co_await services.budget.require_room();
 }
+
+// Remembers what passes, so that it counts as sent.
+class SentBlobs final : public cas::BlobSink {
+ public:
+  explicit SentBlobs(cas::BlobSink& sink) : sink_(sink) {}
+  base::Result<void> begin(std::optional<Digest> expected) override { return sink_.begin(expected); }
+  base::Result<void> write(std::string_view bytes) override { return sink_.write(bytes); }
+  base::Result<cas::BlobInfo> finish() override {
+    auto info = sink_.finish();
+    if (info) digests.push_back(info->digest);
+    return info;
+  }
+  std::vector<Digest> digests;
+
+ private:
+  cas::BlobSink& sink_;
+};
 
 Task<Response> put_pack(Services& services, Request& request) {
   services.core.reserve.require_room();
   auto& core = services.core;
   co_await require_room(services, request);
   auto batch = core.store.begin_batch();
-  cas::PackDecoder decoder(*batch);
+  SentBlobs sent(*batch);
+  cas::PackDecoder decoder(BlobRights::sees_all(request.principal) ? static_cast<cas::BlobSink&>(*batch) : sent);
   co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
   auto summary = base::value_or_throw(decoder.finish());
   co_await core.files.run(core.home, [&] { base::value_or_throw(batch->commit()); });
+  co_await services.rights.note_sent(request.principal, std::move(sent.digests));
   services.budget.count(summary.bytes);
   core.metrics.add("lathe_blobs_received_total", summary.blobs);
   core.metrics.add("lathe_blob_bytes_received_total", summary.bytes);
@@ -135,6 +165,16 @@ Response wrong_offset(const Error& error, std::uint64_t here) {
   return response;
 }
 
+// The size of a blob that the caller need not send, since it is here and they have shown that they have it.
+Task<std::optional<std::uint64_t>> find_known(Services& services, const Request& request, Digest digest) {
+  auto& core = services.core;
+  if (!BlobRights::sees_all(request.principal)) {
+    const auto sent = co_await services.rights.sent_among(request.principal, std::vector<Digest>(1, digest));
+    if (sent.empty()) co_return std::nullopt;
+  }
+  co_return co_await core.files.run(core.home, [&] { return core.store.find(digest); });
+}
+
 Task<Response> put_blob(Services& services, Request& request) {
   services.core.reserve.require_room();
   allow_query(request, {"offset", "size"});
@@ -143,11 +183,12 @@ Task<Response> put_blob(Services& services, Request& request) {
   require_query(request, "size");
   auto size = static_cast<std::uint64_t>(query_integer(request, "size", 0));
   auto& core = services.core;
-  if (auto stored = co_await core.files.run(core.home, [&] { return core.store.find(digest); }))
+  if (auto stored = co_await find_known(services, request, digest))
     co_return json_response({{"digest", digest.hex()}, {"size", *stored}}, 201);
   co_await require_room(services, request);
-  auto upload =
-      co_await core.files.run(core.home, [&] { return base::value_or_throw(services.uploads.open({digest, size})); });
+  const auto place = BlobRights::upload_place(request.principal, digest);
+  auto upload = co_await core.files.run(
+      core.home, [&] { return base::value_or_throw(services.uploads.open({digest, size}, place)); });
   if (offset != upload->length())
     co_return wrong_offset(
         Error(Code::conflict, fmt::format("the upload has {} bytes, not {}", upload->length(), offset)),
@@ -164,14 +205,16 @@ Task<Response> put_blob(Services& services, Request& request) {
   if (broken) std::rethrow_exception(broken);
   if (!upload->is_complete()) co_return json_response({{"offset", upload->length()}}, 202);
   auto info = co_await core.store_work.run([&] { return base::value_or_throw(upload->complete()); });  // hashes it
+  co_await services.rights.note_sent(request.principal, std::vector<Digest>(1, digest));
   services.budget.count(info.size);
   co_return json_response({{"digest", info.digest.hex()}, {"size", info.size}}, 201);
 }
 
 Task<Response> get_blob(Services& services, Request& request) {
-  allow_query(request, {});
+  allow_query(request, {"tree"});
   auto digest = path_digest(request);
   auto& core = services.core;
+  co_await services.rights.require_blob(request, digest);
   auto blob = co_await core.store_work.open_blob(digest);
   auto range = requested_range(request, blob.size());
   Response response;
@@ -186,9 +229,10 @@ Task<Response> get_blob(Services& services, Request& request) {
 // Made when first asked for and not at the commit: few blobs are ever read by the chunk, and a commit must not pay for
 // it.
 Task<Response> get_chunks(Services& services, Request& request) {
-  allow_query(request, {});
+  allow_query(request, {"tree"});
   auto digest = path_digest(request);
   auto& core = services.core;
+  co_await services.rights.require_blob(request, digest);
   auto index = co_await core.files.run(core.home, [&] { return base::value_or_throw(core.store.chunk_index(digest)); });
   json::array chunks;
   chunks.reserve(index.chunks.size());
@@ -203,6 +247,7 @@ Task<Response> get_tree(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
   auto digest = path_digest(request);
+  co_await services.rights.require_manifest(request, digest);
   Response response;
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;
@@ -217,7 +262,9 @@ Task<Response> get_tree(Services& services, Request& request) {
 Task<Response> get_tree_pack(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
-  auto blobs = distinct_blobs(co_await read_tree(core, path_digest(request)));
+  const auto digest = path_digest(request);
+  co_await services.rights.require_whole_tree(request, digest);
+  auto blobs = distinct_blobs(co_await read_tree(core, digest));
   for (const auto& blob : blobs)
     if (blob.size > kLargeBlob) co_await core.store_work.open_blob(blob.digest);  // hashed there, not while packing
   auto encoder = std::make_shared<cas::PackEncoder>(
@@ -239,17 +286,17 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
 }  // namespace
 
 void add_blob_routes(net::Router& router, Services& services) {
-  router.add({"POST", "/api/v1/blobs/missing", "findMissingBlobs", Permission::write_or_own_run,
+  router.add({"POST", "/api/v1/blobs/missing", "findMissingBlobs", Permission::upload,
               endpoint(services, find_missing)});
-  router.add({"POST", "/api/v1/blobs/pack", "putBlobPack", Permission::write_or_own_run, endpoint(services, put_pack),
+  router.add({"POST", "/api/v1/blobs/pack", "putBlobPack", Permission::upload, endpoint(services, put_pack),
               kNoLimit});
-  router.add({"PUT", "/api/v1/blobs/{digest}", "putBlob", Permission::write_or_own_run, endpoint(services, put_blob),
+  router.add({"PUT", "/api/v1/blobs/{digest}", "putBlob", Permission::upload, endpoint(services, put_blob),
               kNoLimit});
-  router.add({"GET", "/api/v1/blobs/{digest}", "getBlob", Permission::read_or_own_run, endpoint(services, get_blob)});
-  router.add({"GET", "/api/v1/blobs/{digest}/chunks", "getBlobChunks", Permission::read_or_own_run,
+  router.add({"GET", "/api/v1/blobs/{digest}", "getBlob", Permission::read_or_runner, endpoint(services, get_blob)});
+  router.add({"GET", "/api/v1/blobs/{digest}/chunks", "getBlobChunks", Permission::read_or_runner,
               endpoint(services, get_chunks)});
-  router.add({"GET", "/api/v1/trees/{digest}", "getTree", Permission::read_or_own_run, endpoint(services, get_tree)});
-  router.add({"GET", "/api/v1/trees/{digest}/pack", "getTreePack", Permission::read_or_own_run,
+  router.add({"GET", "/api/v1/trees/{digest}", "getTree", Permission::read_or_runner, endpoint(services, get_tree)});
+  router.add({"GET", "/api/v1/trees/{digest}/pack", "getTreePack", Permission::read_or_runner,
               endpoint(services, get_tree_pack)});
 }
 

@@ -90,6 +90,9 @@ Task<Response> put_artifacts(Services& services, Request& request) {
   auto files = read_artifacts(co_await json_body(request), "artifacts");
   co_await core.database.read([&](db::Connection& connection) { get_own_run(connection, request); });
   core.reserve.require_room();
+  std::vector<base::Digest> digests;
+  for (const auto& file : files) digests.push_back(file.digest);
+  co_await services.rights.require_nameable(request.principal, std::move(digests), "artifacts");
   co_await require_blobs(core, files, "artifacts");
   auto caller = caller_of(request);
   auto now = core.clock.utc();

@@ -59,11 +59,11 @@ json::value without_credentials(const json::value& value) {
   return out;
 }
 
-// A folder of this machine: only for operators, only below the site's roots, and it must be there.
+// A folder of this machine: only for administrators, only below the site's roots, and it must be there.
 Task<void> check_local(Core& core, const Request& request, Datastore& datastore) {
-  if (!net::is_allowed(Permission::operate, request.principal, request.params))
-    throw Error(Code::forbidden, "a folder of the server's machine needs the role operator")
-        .hint("ask an operator to register it, or upload the files to another datastore");
+  if (!net::is_allowed(Permission::administer, request.principal, request.params))
+    throw Error(Code::forbidden, "a folder of the server's machine needs the role admin")
+        .hint("ask an administrator to register it, or upload the files to another datastore");
   std::filesystem::path path = std::filesystem::path(datastore.path).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   if (!path.is_absolute() || datastore.path.size() > 4095 || datastore.path.contains('\0'))

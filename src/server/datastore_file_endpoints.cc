@@ -98,28 +98,73 @@ Upload parse_upload(const json::value& body, base::UtcTime now) {
   return upload;
 }
 
+// A script replaces what its own run has written; other files are somebody else's. False for one of others that has
+// these bytes already: it stays theirs.
+bool may_replace(db::Connection& connection, const db::datastores::Place& place, const db::datastores::File& file,
+                 const net::Principal& principal) {
+  if (principal.role != net::Role::run) return true;
+  auto there = db::datastores::find_file(connection, place, file.path);
+  if (!there || there->written_by == principal.run_id) return true;
+  if (there->digest == file.digest) return false;
+  throw Error(Code::forbidden,
+              fmt::format("'{}' is not of run {}, which may not replace it", file.path, principal.run_id))
+      .field("files")
+      .hint("write it under another name, or declare an output with overwrite=True when the run is submitted");
+}
+
+WrittenFiles name_files(db::Connection& connection, const Datastore& datastore, const Upload& upload,
+                        const net::Principal& principal) {
+  WrittenFiles done;
+  const db::datastores::Place place{datastore.workspace, datastore.name};
+  get_datastore(connection, datastore.workspace, datastore.name);
+  for (const auto& file : upload.files) {
+    const bool overwrite = upload.overwrite && may_replace(connection, place, file, principal);
+    const bool written = db::datastores::put_file(connection, place, file, overwrite);
+    (written ? done.written : done.skipped).push_back(json::string(file.path));
+  }
+  return done;
+}
+
+// The row that says so is there before the first byte. Nobody knows whose the files of a folder are: a script adds, and
+// replaces nothing.
+Task<WrittenFiles> copy_to_folder(Services& services, const Request& request, const Datastore& datastore,
+                                  const Upload& upload) {
+  auto& core = services.core;
+  const bool is_script = request.principal.role == net::Role::run;
+  require_writable(datastore);
+  co_await core.database.write([&, caller = caller_of(request), now = core.clock.utc()](db::Connection& connection) {
+    audit(connection, caller, now, "datastore.writing", datastore.name, fmt::format("{} files", upload.files.size()));
+  });
+  auto done = co_await write_local_files(core, datastore, upload.files, upload.overwrite && !is_script);
+  if (is_script && upload.overwrite && !done.skipped.empty())
+    throw Error(Code::forbidden, fmt::format("'{}' is in the folder already; a run replaces no file there",
+                                             std::string_view(done.skipped.front().as_string())))
+        .field("files")
+        .hint("write it under another name, or declare an output with overwrite=True when the run is submitted");
+  co_return done;
+}
+
 Task<Response> put_files(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
   auto now = core.clock.utc();
   auto body = co_await json_body(request);
   auto upload = parse_upload(body, now);
+  const auto& principal = request.principal;
+  std::vector<base::Digest> digests;
+  for (auto& file : upload.files) {
+    file.written_by = principal.role == net::Role::run ? principal.run_id : std::string();
+    digests.push_back(file.digest);
+  }
   auto datastore = co_await load(services, request);
   require_readable(datastore);
+  co_await services.rights.require_nameable(principal, std::move(digests), "files");
   co_await core.files.run(core.home, [&] { require_file_blobs(core, upload.files); });
   WrittenFiles done;
-  if (datastore.kind == "local") done = co_await write_local_files(core, datastore, upload.files, upload.overwrite);
+  if (datastore.kind == "local") done = co_await copy_to_folder(services, request, datastore, upload);
   auto caller = caller_of(request);
   co_await core.database.write([&](db::Connection& connection) {
-    if (datastore.kind == "store") {
-      done = {};
-      get_datastore(connection, datastore.workspace, datastore.name);
-      for (const auto& file : upload.files) {
-        bool written =
-            db::datastores::put_file(connection, {datastore.workspace, datastore.name}, file, upload.overwrite);
-        (written ? done.written : done.skipped).push_back(json::string(file.path));
-      }
-    }
+    if (datastore.kind == "store") done = name_files(connection, datastore, upload, principal);
     audit(connection, caller, now, "datastore.write", datastore.name, fmt::format("{} files", done.written.size()));
   });
   co_return json_response({{"written", std::move(done.written)}, {"skipped", std::move(done.skipped)}});
@@ -175,10 +220,11 @@ Task<Response> get_content(Services& services, Request& request) {
 
 void add_datastore_file_routes(net::Router& router, Services& services) {
   const std::string files = "/api/v1/workspaces/{workspace}/datastores/{datastore}/files";
-  router.add({"GET", files, "listDatastoreFiles", Permission::read, endpoint(services, list_files)});
+  router.add({"GET", files, "listDatastoreFiles", Permission::read_or_runner, endpoint(services, list_files)});
   router.add({"POST", files, "putDatastoreFiles", Permission::write_or_own_run, endpoint(services, put_files)});
   router.add({"DELETE", files, "deleteDatastoreFiles", Permission::write, endpoint(services, delete_files)});
-  router.add({"GET", files + "/content", "getDatastoreFile", Permission::read, endpoint(services, get_content)});
+  router.add(
+      {"GET", files + "/content", "getDatastoreFile", Permission::read_or_runner, endpoint(services, get_content)});
 }
 
 }  // namespace lathe::server

@@ -15,12 +15,16 @@ void require_file_blobs(Core& core, const std::vector<db::datastores::File>& fil
   }
 }
 
+void require_writable(const db::datastores::Datastore& datastore) {
+  if (datastore.writable) return;
+  throw Error(Code::conflict, fmt::format("the datastore '{}' is only read", datastore.name))
+      .field("datastore")
+      .hint("an administrator can register it with \"writable\": true");
+}
+
 rt::Task<WrittenFiles> write_local_files(Core& core, const db::datastores::Datastore& datastore,
                                          const std::vector<db::datastores::File>& files, bool overwrite) {
-  if (!datastore.writable)
-    throw Error(Code::conflict, fmt::format("the datastore '{}' is only read", datastore.name))
-        .field("datastore")
-        .hint("an operator can register it with \"writable\": true");
+  require_writable(datastore);
   co_return co_await core.files.run(core.home, [&] {
     WrittenFiles done;
     auto folder = open_local(core, datastore);

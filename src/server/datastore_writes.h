@@ -10,6 +10,9 @@ namespace lathe::server {
 // Nothing may name a blob that is not here. On the pool; throws invalid.
 void require_file_blobs(Core& core, const std::vector<db::datastores::File>& files);
 
+// Throws conflict when the folder of a local datastore is only read.
+void require_writable(const db::datastores::Datastore& datastore);
+
 struct WrittenFiles {
   boost::json::array written, skipped;
 };

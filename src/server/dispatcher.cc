@@ -6,6 +6,7 @@
 #include "db/node_claims.h"
 #include "db/node_exits.h"
 #include "db/runs.h"
+#include "db/script_tokens.h"
 #include "model/sizes.h"
 #include "sched/explain.h"
 #include "sched/plan.h"
@@ -59,11 +60,13 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
     auto attempt = run.attempt > 0 ? db::attempts::find(connection, run.sequence, run.attempt) : std::nullopt;
     std::map<int, model::ExitRecord> exits;
     std::set<int> claims;
+    std::optional<base::Digest> script;
+    if (attempt) script = db::script_tokens::find(connection, run.sequence, run.attempt);
     if (attempt) exits = db::node_exits::by_node(connection, run.sequence, run.attempt);
     if (attempt) claims = db::node_claims::list(connection, run.sequence, run.attempt);
-    return std::tuple(std::move(attempt), std::move(exits), std::move(claims));
+    return std::tuple(std::move(attempt), std::move(exits), std::move(claims), script);
   });
-  auto& [attempt, exits, claims] = loaded;
+  auto& [attempt, exits, claims, script] = loaded;
   if (!attempt || attempt->ended) {
     state_.enqueue(sched::make_request(run));
     co_return;
@@ -72,7 +75,8 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   auto live = attempts_.add(run, *attempt);
   live->recovered = true;
   live->claimed_nodes = std::move(claims);
-  authority_.attempt_started(attempt->token_hash, run.id.value, attempt->number, run.workspace);
+  authority_.attempt_started(authority_.recovered_hashes(run, *attempt, script), run.id.value, attempt->number,
+                             run.workspace);
   logs_.attempt_started(run.sequence, attempt->number);
   for (const auto& [node, exit] : exits) {
     live->finished.insert(node);
@@ -123,15 +127,15 @@ void Dispatcher::run_once() {
 }
 
 Task<void> Dispatcher::place(sched::Placement placement) {
-  auto hash_of = [this](const RunRecord& run, int attempt) {
-    return base::sha256(authority_.attempt_token(run.id.value, run.sequence, attempt));
+  auto hashes = [this](const RunRecord& run, int attempt) {
+    return hashes_of(authority_.attempt_token(run.id.value, run.sequence, attempt));
   };
   auto now = core_.clock.utc();
   std::optional<Error> failure;
   try {
     core_.reserve.require_room();
     auto placed = co_await core_.database.write([&](db::Connection& connection) {
-      return place_run(connection, placement.run.value, placement.slices, hash_of, now);
+      return place_run(connection, placement.run.value, placement.slices, hashes, now);
     });
     begin(attempts_.add(placed.run, *placed.attempt));
   } catch (const Error& error) {
@@ -155,7 +159,9 @@ Task<void> Dispatcher::take_back(sched::Placement placement, Error why) {
 
 void Dispatcher::begin(const LiveAttemptPtr& live) {
   const auto& attempt = live->attempt;
-  authority_.attempt_started(attempt.token_hash, live->run.id.value, attempt.number, live->run.workspace);
+  const auto& run = live->run;
+  auto hashes = hashes_of(authority_.attempt_token(run.id.value, run.sequence, attempt.number));
+  authority_.attempt_started(hashes, run.id.value, attempt.number, run.workspace);
   logs_.attempt_started(live->run.sequence, attempt.number);
   for (const auto& slice : attempt.slices) care_.begin(live, slice.node);
   core_.events.notify();

@@ -8,6 +8,7 @@
 #include "cas/staging_area.h"
 #include "net/router.h"
 #include "server/authority.h"
+#include "server/blob_rights.h"
 #include "server/core.h"
 #include "server/disk_budget.h"
 #include "server/dispatcher.h"
@@ -34,6 +35,7 @@ struct Services {
   cas::PartialUploads& uploads;
   cas::StagingArea& staging;
   TreeChecks& trees;
+  BlobRights& rights;
   DiskBudget& budget;
   MetricJournals& journals;
   UrlSources& urls;

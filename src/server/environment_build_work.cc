@@ -103,6 +103,8 @@ Task<void> EnvironmentBuilds::keep_lock(WorkPtr work, const envs::Lock& lock) {
     return core_.database.write([&](db::Connection& connection) {
       db::environment_locks::put(connection, work->build.workspace, work->build.key,
                                  {lock.digest, substitutions_json(lock), now, work->build.created_by}, files);
+      audit(connection, {work->build.created_by, 0, fmt::format("build {}", work->build.id)}, now, "environment.lock",
+            fmt::format("{}:{}", work->build.environment, work->build.version), lock.digest.hex());
     });
   });
 }

@@ -117,7 +117,7 @@ void add_environment_routes(net::Router& router, Services& services) {
   const std::string all = "/api/v1/workspaces/{workspace}/environments", one = all + "/{environment}";
   router.add({"GET", all, "listEnvironments", Permission::read, endpoint(services, list_environments)});
   router.add({"GET", one, "getEnvironment", Permission::read, endpoint(services, get_environment)});
-  router.add({"PUT", one, "putEnvironment", Permission::write_or_own_run, endpoint(services, put_environment)});
+  router.add({"PUT", one, "putEnvironment", Permission::write, endpoint(services, put_environment)});
 }
 
 }  // namespace lathe::server

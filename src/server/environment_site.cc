@@ -34,6 +34,7 @@ envs::Settings settings_of(Core& core) {
   settings.pythons = rules.pythons;
   settings.python_downloads = rules.python_downloads;
   settings.engine_arguments = rules.engine_arguments;
+  settings.engine_host_arguments = rules.engine_host_arguments;
   settings.has_gpu = !core.provider.capacity().gpus.empty();
   return settings;
 }
@@ -126,6 +127,7 @@ wire::RealiseOrder EnvironmentSite::realise_order() const {
   order.offline = settings_.offline;
   order.python_downloads = settings_.python_downloads;
   order.engine_arguments = settings_.engine_arguments;
+  order.engine_host_arguments = settings_.engine_host_arguments;
   return order;
 }
 

@@ -91,7 +91,7 @@ void check_run_data(db::Connection& connection, const std::string& workspace, co
     if (datastore.kind == "local" && !datastore.writable)
       throw Error(Code::invalid, fmt::format("the datastore '{}' is only read", datastore.name))
           .field(field)
-          .hint("an operator can register it with \"writable\": true");
+          .hint("an administrator can register it with \"writable\": true");
     if (output.registration)
       base::value_or_throw(
           model::check_registry_name(fmt::format("outputs.{}.register.name", name), output.registration->name));

@@ -5,6 +5,8 @@
 #include "db/workspaces.h"
 #include "server/endpoints.h"
 #include "server/environment_builds.h"
+#include "server/environment_files.h"
+#include "server/environment_site.h"
 #include "server/http_tools.h"
 #include "server/registry_tools.h"
 
@@ -87,6 +89,9 @@ Task<Response> put_environment_lock(Services& services, Request& request) {
   auto lock = co_await services.core.files.run(services.core.home, [&] {
     return services.environments.with_known_sdk(base::value_or_throw(envs::parse_lock(text)));
   });
+  auto files = lock_files(lock);
+  std::erase(files, base::sha256(EnvironmentSite::sdk_bytes()));  // everybody's
+  co_await services.rights.require_nameable(request.principal, std::move(files), "packages");
   json::object answer{{"name", found.definition.name},
                       {"version", found.definition.version},
                       {"definition", found.definition.digest.hex()},
@@ -101,6 +106,7 @@ Task<Response> get_lock(Services& services, Request& request) {
   auto digest = base::Digest::parse(request.params.at("digest"));
   if (!digest) throw Error(Code::invalid, "a lock is named by 64 hex digits").field("digest");
   // Other blobs are not for everybody who may read locks.
+  co_await services.rights.require_lock(request, *digest);
   bool is_lock = co_await services.core.database.read(
       [&](db::Connection& connection) { return db::environment_locks::is_lock(connection, *digest); });
   if (!is_lock) throw Error(Code::not_found, fmt::format("there is no lock {}", digest->hex())).field("digest");
@@ -156,7 +162,7 @@ void add_lock_routes(net::Router& router, Services& services) {
   router.add({"GET", one + "/explain", "explainEnvironment", Permission::read, endpoint(services, explain)});
   router.add({"GET", one + "/lock", "getEnvironmentLock", Permission::read, endpoint(services, get_environment_lock)});
   router.add({"PUT", one + "/lock", "putEnvironmentLock", Permission::write, endpoint(services, put_environment_lock)});
-  router.add({"GET", "/api/v1/environment-locks/{digest}", "getLock", Permission::read_or_own_run,
+  router.add({"GET", "/api/v1/environment-locks/{digest}", "getLock", Permission::read_or_runner,
               endpoint(services, get_lock)});
   router.add({"GET", cache, "getEnvironmentCache", Permission::read, endpoint(services, get_cache)});
   router.add({"POST", cache + "/gc", "collectEnvironments", Permission::operate, endpoint(services, collect)});

@@ -80,7 +80,11 @@ Task<Response> register_model(Services& services, Request& request) {
     return find_repeated(connection, model);
   });
   if (known) co_return json_response(show(*known));
-  auto content = co_await resolve_model_content(core, services.trees, wanted.origin);
+  const auto& origin = wanted.origin;
+  if (origin.tree) co_await services.rights.require_nameable_tree(request.principal, *origin.tree, "tree");
+  if (origin.blob)
+    co_await services.rights.require_nameable(request.principal, std::vector<base::Digest>(1, *origin.blob), "blob");
+  auto content = co_await resolve_model_content(core, services.trees, origin);
   auto inspected = co_await inspect_model(core, content.tree, model.framework);
   wanted.details["inspection"] = std::move(inspected.inspection);
   wanted.details["warnings"] = json::array(inspected.warnings.begin(), inspected.warnings.end());

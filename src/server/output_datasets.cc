@@ -42,23 +42,34 @@ std::map<std::string, Batch> sort_by_output(const model::RunRecord& run, const s
     auto folder = model::output_path(output, run.id.value);
     auto path = folder.empty() ? file.path : folder + "/" + file.path;
     base::value_or_throw(model::check_artifact_path("files", path));
-    batch.files.push_back({std::move(path), file.digest, file.size, now});
+    batch.files.push_back({std::move(path), file.digest, file.size, now, run.id.value});
   }
   return batches;
 }
 
-// What this run wrote it may write again: a file that grows is sent more than once.
+// What this run wrote it may write again: a file that grows is sent more than once. Of a file from before writers were
+// noted only its time tells.
+bool is_own(const model::RunRecord& run, const File& file) {
+  return file.written_by ? *file.written_by == run.id.value : file.modified >= run.created;
+}
+
 void put_one(db::Connection& connection, const model::RunRecord& run, const Batch& batch, const File& file) {
   db::datastores::Place place{batch.datastore.workspace, batch.datastore.name};
   auto there = db::datastores::find_file(connection, place, file.path);
-  if (there && !batch.overwrite && there->digest != file.digest && there->modified < run.created)
+  const bool is_others = there && !batch.overwrite && !is_own(run, *there);
+  if (is_others && there->digest == file.digest) return;  // it stays theirs
+  if (is_others)
     throw Error(Code::conflict, fmt::format("'{}' is in the datastore '{}' already", file.path, batch.datastore.name))
         .field("files")
         .hint("let the output replace it: as_upload(overwrite=True)");
   db::datastores::put_file(connection, place, file, true);
 }
 
-Task<void> put_local(Core& core, const Batch& batch) {
+Task<void> put_local(Core& core, const AttemptName& name, const Batch& batch) {
+  co_await core.database.write([&](db::Connection& connection) {
+    audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, core.clock.utc(),
+          "datastore.writing", batch.datastore.name, fmt::format("{} files", batch.files.size()));
+  });
   auto done = co_await write_local_files(core, batch.datastore, batch.files, batch.overwrite);
   if (!done.skipped.empty())
     throw Error(Code::conflict, fmt::format("'{}' is in the datastore '{}' already",
@@ -78,7 +89,7 @@ Task<void> put_output_files(Core& core, model::RunRecord run, AttemptName name, 
   });
   for (auto& [output, batch] : batches) {
     co_await core.files.run(core.home, [&] { require_file_blobs(core, batch.files); });
-    if (batch.datastore.kind == "local") co_await put_local(core, batch);
+    if (batch.datastore.kind == "local") co_await put_local(core, name, batch);
   }
   co_await core.database.write([&](db::Connection& connection) {
     auto live = get_live_run(connection, name);

@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "db/attempts.h"
 #include "db/computes.h"
+#include "db/deleted_runs.h"
 #include "db/environment_locks.h"
 #include "db/events.h"
 #include "db/experiments.h"
@@ -10,6 +11,7 @@
 #include "db/node_exits.h"
 #include "db/run_inputs.h"
 #include "db/runs.h"
+#include "db/script_tokens.h"
 #include "server/output_datasets.h"
 
 namespace lathe::server {
@@ -148,6 +150,10 @@ Changed submit_run(Connection& connection, const model::Submission& submission, 
           .hint("submit with a new id");
     return {std::move(*existing), std::nullopt, false};
   }
+  if (db::deleted_runs::contains(connection, submission.id))
+    throw Error(Code::conflict, fmt::format("the run '{}' was deleted; its id is not used again", submission.id.value))
+        .field("id")
+        .hint("to run it once more, submit with a new id");
   // Again inside the transaction: the target may have been deleted since it was checked.
   const bool interactive = spec.kind == model::RunKind::interactive;
   if (!interactive) db::computes::get(connection, submission.workspace, spec.compute);
@@ -201,11 +207,14 @@ Changed cancel_run(Connection& connection, const RunRecord& run, const Caller& c
 }
 
 Changed place_run(Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
-                  const std::function<base::Digest(const RunRecord&, int)>& token_hash, base::UtcTime now) {
+                  const std::function<AttemptHashes(const RunRecord&, int)>& hashes, base::UtcTime now) {
   auto run = db::runs::get(connection, model::RunId{run_id});
-  auto hash = token_hash(run, run.attempt + 1);
-  auto decided = model::placed(run, current_attempt(connection, run), std::move(slices), hash, now);
-  return store_change(connection, run, std::move(decided), by_server(), "run.place", now);
+  const int number = run.attempt + 1;
+  const auto tokens = hashes(run, number);
+  auto decided = model::placed(run, current_attempt(connection, run), std::move(slices), tokens.runner, now);
+  auto placed = store_change(connection, run, std::move(decided), by_server(), "run.place", now);
+  if (tokens.script) db::script_tokens::put(connection, run.sequence, number, *tokens.script);
+  return placed;
 }
 
 Changed claim_attempt(Connection& connection, const AttemptName& name, int node, base::UtcTime now) {

@@ -9,6 +9,7 @@
 #include "db/run_environments.h"
 #include "db/sqlite.h"
 #include "model/run_moves.h"
+#include "server/authority.h"
 #include "server/core.h"
 
 namespace lathe::server {
@@ -51,9 +52,9 @@ Changed prepare_run(db::Connection& connection, const std::string& run_id, const
 Changed fail_preparation(db::Connection& connection, const std::string& run_id, const std::string& message,
                          base::UtcTime now);
 Changed cancel_run(db::Connection& connection, const model::RunRecord& run, const Caller& caller, base::UtcTime now);
-// `token_hash` gives the hash of the token for (run sequence, attempt number).
+// `hashes` gives those of the tokens for a run and an attempt's number.
 Changed place_run(db::Connection& connection, const std::string& run_id, std::vector<model::Slice> slices,
-                  const std::function<base::Digest(const model::RunRecord&, int)>& token_hash, base::UtcTime now);
+                  const std::function<AttemptHashes(const model::RunRecord&, int)>& hashes, base::UtcTime now);
 // Of a gang the node is kept as well, when it is known (not negative).
 Changed claim_attempt(db::Connection& connection, const AttemptName& name, int node, base::UtcTime now);
 Changed end_process(db::Connection& connection, const AttemptName& name, base::UtcTime now);

@@ -1,5 +1,6 @@
 // Runs: submit, list, show, cancel, tags, archive, delete.
 #include "db/attempts.h"
+#include "db/deleted_runs.h"
 #include "db/events.h"
 #include "db/run_list.h"
 #include "db/runs.h"
@@ -60,8 +61,10 @@ Task<Response> submit(Services& services, Request& request) {
     if (!parsed.spec.inputs.empty() || !parsed.spec.outputs.empty())
       co_await core.database.read(
           [&](db::Connection& connection) { check_run_data(connection, workspace, parsed.spec); });
-    if (parsed.spec.snapshot)
+    if (parsed.spec.snapshot) {
+      co_await services.rights.require_nameable_tree(request.principal, *parsed.spec.snapshot, "snapshot");
       co_await services.trees.require_complete(*parsed.spec.snapshot, parsed.spec.command.script);
+    }
   }
   auto caller = caller_of(request);
   auto now = core.clock.utc();
@@ -213,6 +216,7 @@ Task<Response> patch_tags(Services& services, Request& request) {
 
 void remove_run(db::Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {
   db::runs::remove(connection, run);
+  db::deleted_runs::add(connection, run.id, now);
   db::events::append_change(connection, run, "deleted", "deleted by " + caller.name, now);
   audit(connection, caller, now, "run.delete", run.id.value);
 }

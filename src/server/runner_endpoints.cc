@@ -1,4 +1,4 @@
-// The runner's side of the API: one attempt, its own token.
+// The runner's side of the API: one attempt, and a token that no process of the user sees.
 #include "base/log.h"
 #include "base/strings.h"
 #include "db/run_environments.h"
@@ -277,21 +277,21 @@ Task<Response> finish(Services& services, Request& request) {
 
 void add_runner_routes(net::Router& router, Services& services) {
   const std::string one = "/api/v1/attempts/{run}/{attempt}";
-  router.add({"POST", one + "/claim", "claimAttempt", Permission::own_run, endpoint(services, claim)});
-  router.add({"GET", one + "/watch", "watchAttempt", Permission::own_run, endpoint(services, watch)});
-  router.add({"POST", one + "/secrets", "exchangeSecrets", Permission::own_run, endpoint(services, exchange_secrets)});
-  router.add({"GET", one + "/index-credentials", "getIndexCredentials", Permission::own_run,
+  router.add({"POST", one + "/claim", "claimAttempt", Permission::own_attempt, endpoint(services, claim)});
+  router.add({"GET", one + "/watch", "watchAttempt", Permission::own_attempt, endpoint(services, watch)});
+  router.add({"POST", one + "/secrets", "exchangeSecrets", Permission::own_attempt, endpoint(services, exchange_secrets)});
+  router.add({"GET", one + "/index-credentials", "getIndexCredentials", Permission::own_attempt,
               endpoint(services, give_index_credentials)});
-  router.add({"GET", one + "/logs", "getLogPositions", Permission::own_run, endpoint(services, get_positions)});
-  router.add({"POST", one + "/logs", "appendLog", Permission::own_run, endpoint(services, append_log), kMaxLogPiece});
-  router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_run, endpoint(services, link_log)});
-  router.add({"POST", one + "/metrics", "appendMetrics", Permission::own_run, endpoint(services, append_metrics),
+  router.add({"GET", one + "/logs", "getLogPositions", Permission::own_attempt, endpoint(services, get_positions)});
+  router.add({"POST", one + "/logs", "appendLog", Permission::own_attempt, endpoint(services, append_log), kMaxLogPiece});
+  router.add({"POST", one + "/logs/linked", "linkLog", Permission::own_attempt, endpoint(services, link_log)});
+  router.add({"POST", one + "/metrics", "appendMetrics", Permission::own_attempt, endpoint(services, append_metrics),
               kMaxJournalPiece});
-  router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_run, endpoint(services, put_artifacts)});
-  router.add({"POST", one + "/outputs", "putOutputs", Permission::own_run, endpoint(services, put_outputs)});
-  router.add({"POST", one + "/notes", "addNotes", Permission::own_run, endpoint(services, add_notes)});
-  router.add({"POST", one + "/state", "reportState", Permission::own_run, endpoint(services, report_state)});
-  router.add({"POST", one + "/finish", "finishAttempt", Permission::own_run, endpoint(services, finish)});
+  router.add({"POST", one + "/artifacts", "putArtifacts", Permission::own_attempt, endpoint(services, put_artifacts)});
+  router.add({"POST", one + "/outputs", "putOutputs", Permission::own_attempt, endpoint(services, put_outputs)});
+  router.add({"POST", one + "/notes", "addNotes", Permission::own_attempt, endpoint(services, add_notes)});
+  router.add({"POST", one + "/state", "reportState", Permission::own_attempt, endpoint(services, report_state)});
+  router.add({"POST", one + "/finish", "finishAttempt", Permission::own_attempt, endpoint(services, finish)});
 }
 
 }  // namespace lathe::server

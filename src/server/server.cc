@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <thread>
 
 #include "base/log.h"
 #include "compute/local_provider.h"
 #include "db/computes.h"
+#include "server/denied_calls.h"
 #include "server/endpoints.h"
 #include "server/environment_builds.h"
 #include "server/state_dir.h"
@@ -72,6 +74,7 @@ class Server {
         uploads_(store),
         staging_(store),
         trees_(core_),
+        rights_(core_),
         budget_(core_),
         journals_(core_),
         urls_(core_, budget_),
@@ -85,6 +88,7 @@ class Server {
                   uploads_,
                   staging_,
                   trees_,
+                  rights_,
                   budget_,
                   journals_,
                   urls_,
@@ -100,6 +104,7 @@ class Server {
               metrics_.count_request(outcome.operation, outcome.status, outcome.took);
             }) {
     add_all_routes(router_, services_);
+    http_.on_refused([this](const net::Refusal& refusal) { denied_.note(refusal); });
     authority_.on_over([this](std::int64_t token_id) {
       http_.end_requests_of([token_id](const net::Principal& who) { return who.token_id == token_id; });
     });
@@ -108,8 +113,15 @@ class Server {
   // Returns when the server was asked to stop; stop() must follow, also after a failure.
   Task<void> run(bool reserve_is_full) {
     co_await open(reserve_is_full);
-    int signal = co_await home_.signal();
-    base::log::info("stopping", {{"signal", signal}});
+    for (;;) {
+      int signal = co_await home_.signal();
+      if (signal != SIGHUP) {
+        base::log::info("stopping", {{"signal", signal}});
+        co_return;
+      }
+      base::log::reopen();
+      base::log::info("the log was opened anew", {{"signal", signal}});
+    }
   }
 
   // In the reverse order of run(), however far that came.
@@ -211,11 +223,13 @@ class Server {
   cas::PartialUploads uploads_;
   cas::StagingArea staging_;
   TreeChecks trees_;
+  BlobRights rights_;
   DiskBudget budget_;
   MetricJournals journals_;
   UrlSources urls_;
   RunPreparation preparation_;
   SecretRotation rotation_;
+  DeniedCalls denied_{core_};
   Services services_;
   net::Router router_;
   net::HttpServer http_;

@@ -18,7 +18,7 @@ struct ServerOptions {
   bool print_routes = false;          // only lists the routes and ends
 };
 
-// Runs until SIGTERM, SIGINT or SIGHUP; the exit status.
+// Runs until SIGTERM or SIGINT; the exit status. SIGHUP opens the log anew.
 int run_server(const ServerOptions& options);
 
 }  // namespace lathe::server

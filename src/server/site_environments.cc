@@ -60,6 +60,7 @@ void read_environment_rules(EnvironmentRules& rules, const YAML::Node& node) {
           flag("offline", rules.offline),
           flag("python_downloads", rules.python_downloads),
           flag("engine_arguments", rules.engine_arguments),
+          flag("engine_host_arguments", rules.engine_host_arguments),
           flag("strict", rules.strict),
           {"era",
            [&](auto& n) {

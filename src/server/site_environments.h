@@ -24,6 +24,7 @@ struct EnvironmentRules {
   std::vector<std::filesystem::path> pythons;  // folders; empty: the usual ones
   bool offline = false, python_downloads = true, strict = false, era = true;
   bool engine_arguments = true;                             // definitions may give some to the container engine
+  bool engine_host_arguments = false;                       // also such as reach the machine: mounts, devices
   std::string substitutions;                                // the text of the file; empty: the built-in table
   std::chrono::seconds keep = std::chrono::hours(24 * 30);  // keep_days: what was not used for so long goes
   std::uint64_t limit_bytes = 0;                            // limit_gb; 0: none

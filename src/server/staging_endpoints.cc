@@ -67,6 +67,9 @@ Task<Response> commit_staged(Services& services, Request& request) {
   auto blobs = read_blobs(body.get_object().at("blobs"));
   auto stored = co_await core.files.run(
       core.home, [&] { return base::value_or_throw(services.staging.commit(request.params.at("staging"), blobs)); });
+  std::vector<base::Digest> digests;
+  for (const auto& blob : blobs) digests.push_back(blob.digest);
+  co_await services.rights.note_sent(request.principal, std::move(digests));
   services.budget.count(stored.bytes);
   core.metrics.add("lathe_blobs_received_total", stored.blobs);
   core.metrics.add("lathe_blob_bytes_received_total", stored.bytes);

@@ -23,7 +23,8 @@ json::object realise_json(const RealiseOrder& order) {
           {"engine", order.engine},
           {"offline", order.offline},
           {"python_downloads", order.python_downloads},
-          {"engine_arguments", order.engine_arguments}};
+          {"engine_arguments", order.engine_arguments},
+          {"engine_host_arguments", order.engine_host_arguments}};
 }
 
 void read_realise(Fields& fields, RealiseOrder& order) {
@@ -37,7 +38,8 @@ void read_realise(Fields& fields, RealiseOrder& order) {
       .text("engine", order.engine)
       .boolean("offline", order.offline)
       .boolean("python_downloads", order.python_downloads)
-      .boolean("engine_arguments", order.engine_arguments);
+      .boolean("engine_arguments", order.engine_arguments)
+      .boolean("engine_host_arguments", order.engine_host_arguments);
 }
 
 }  // namespace

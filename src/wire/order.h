@@ -20,6 +20,7 @@ struct RealiseOrder {
   std::vector<std::string> extra_indexes, channels, pythons;
   std::string wheelhouse, engine;
   bool offline = false, python_downloads = true, engine_arguments = true;
+  bool engine_host_arguments = true;  // an order of 0.1 does not say: there they were allowed
   bool operator==(const RealiseOrder&) const = default;
 };
 

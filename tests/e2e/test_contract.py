@@ -40,7 +40,7 @@ def test_every_example_file_is_used():
 
 
 def test_every_operation_names_a_known_permission_and_its_refusals():
-    known = {"open", "read", "write", "operate", "administer", "own_run", "read_or_own_run", "write_or_own_run"}
+    known = {"open", "read", "read_or_runner", "write", "write_or_own_run", "upload", "operate", "administer", "own_attempt"}
     for path, item in contract.document()["paths"].items():
         for method in set(item) & set(contract.METHODS):
             operation = item[method]

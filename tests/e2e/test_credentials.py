@@ -17,19 +17,22 @@ from harness.wait import wait_for
 
 ROLES = ["viewer", "contributor", "operator", "admin"]
 NOBODY = ["none", "garbage", "wrong", "expired", "revoked"]
-OWN, OTHER = "run token", "run token of another run"
-# permission → who passes. Everyone else gets 401 (no valid credential) or 403.
+RUNNERS = ["runner", "runner of another run"]
+SCRIPTS = ["script", "script of another run"]
+# permission → who passes. Everyone else gets 401 (no valid credential) or 403. What a script may do to which things is
+# in test_run_tokens.py.
 ALLOWED = {
-    "open": [*NOBODY, OWN, OTHER, *ROLES],
-    "read": [OWN, OTHER, *ROLES],
-    "read_or_own_run": [OWN, OTHER, *ROLES],
+    "open": [*NOBODY, *SCRIPTS, *RUNNERS, *ROLES],
+    "read": [*SCRIPTS, *ROLES],
+    "read_or_runner": [*SCRIPTS, *RUNNERS, *ROLES],
     "write": ROLES[1:],
-    "write_or_own_run": [OWN, OTHER, *ROLES[1:]],
+    "write_or_own_run": [*SCRIPTS, *ROLES[1:]],
+    "upload": [*SCRIPTS, *RUNNERS, *ROLES[1:]],
     "operate": ROLES[2:],
     "administer": ROLES[3:],
-    "own_run": [OWN],
+    "own_attempt": RUNNERS[:1],
 }
-CREDENTIALS = [*NOBODY, OWN, OTHER, *ROLES]
+CREDENTIALS = [*NOBODY, *SCRIPTS, *RUNNERS, *ROLES]
 OPERATIONS = {operation.id: operation for operation in contract.operations()}
 # Requests that pass the gate and then change nothing.
 DRY = {"dry_run": True}
@@ -38,7 +41,7 @@ BODIES = {"collectGarbage": DRY, "collectEnvironments": DRY, "findMissingBlobs":
 
 @pytest.fixture(scope="module")
 def credentials(holder):
-    """name of the credential → its token; and the run that the run token belongs to."""
+    """name of the credential → its token; and the run that runner and script belong to."""
     client = holder.client
 
     def make(name, role, **fields):
@@ -60,8 +63,10 @@ def credentials(holder):
         "wrong": "lathe_" + "A" * len(made["viewer"][6:]),
         "expired": expired["token"],
         "revoked": revoked["token"],
-        OWN: own.client.token,
-        OTHER: other.client.token,
+        RUNNERS[0]: own.client.token,
+        RUNNERS[1]: other.client.token,
+        SCRIPTS[0]: own.script.token,
+        SCRIPTS[1]: other.script.token,
         "run": own.run,
     }
     return made
@@ -71,7 +76,7 @@ UNIX_SOCKET_ONLY = {"openStaging", "commitStaged"}
 
 
 def target(operation, run):
-    """A path that exists for the gate; what it names does not, except the run of the run token."""
+    """A path that exists for the gate; what it names does not, except the run of runner and script."""
     values = {
         "workspace": "default",
         "experiment": "absent",
@@ -90,7 +95,7 @@ def target(operation, run):
         "staging": "0" * 32,
         "project": "absent",
         "file": "absent",
-        "run": run if operation.permission == "own_run" else "absent_run",
+        "run": run if operation.permission == "own_attempt" else "absent_run",
     }
     return operation.path.format(**values)
 
@@ -184,8 +189,8 @@ def test_a_run_token_does_not_reach_another_workspace(holder):
     client = holder.client
     client.put("/api/v1/workspaces/island", {}).expect(200, 201)
     attempt = holder.submit()
-    attempt.client.get("/api/v1/workspaces/default/runs").expect(200)
-    attempt.client.get("/api/v1/workspaces/island/runs").expect(403, 404)
+    attempt.script.get("/api/v1/workspaces/default/runs").expect(200)
+    attempt.script.get("/api/v1/workspaces/island/runs").expect(403, 404)
 
 
 def test_a_run_token_of_one_attempt_is_no_token_of_the_next(holder):
@@ -329,6 +334,65 @@ def test_the_admin_token_cannot_be_revoked(holder):
     admin = next(row for row in rows if row["name"] == "admin")
     assert holder.client.delete(f"/api/v1/tokens/{admin['id']}").expect(409).error() == "conflict"
     holder.client.get("/api/v1/server").expect(200)
+
+
+def test_an_admin_token_that_is_put_back_is_good_again(make_server):
+    """The file of the state folder decides, also when it held that token before."""
+    server = make_server().start()
+    first = server.token
+    tokens = [first, "lathe_" + secrets.token_urlsafe(32), first]
+    for token in tokens:
+        server.stop()
+        (server.state / "token").write_text(token + "\n")
+        server.start()
+        client = server.client()
+        client.get("/api/v1/tokens").expect(200)
+        for other in set(tokens) - {token}:
+            client.with_token(other).get("/api/v1/server").expect(401)
+    rows = client.get("/api/v1/tokens", limit=500).expect(200).json()["items"]
+    assert [row["revoked"] for row in rows if row["name"] == "admin"].count(None) == 1
+    assert "token.restore" in {row["action"] for row in client.items("/api/v1/audit")}
+
+
+def test_another_token_in_the_file_becomes_the_admins(make_server):
+    server = make_server().start()
+    made = server.client().post("/api/v1/tokens", {"name": "viewer", "role": "viewer"}).expect(201).json()["token"]
+    server.stop()
+    (server.state / "token").write_text(made + "\n")
+    server.start().client().get("/api/v1/tokens").expect(200)
+
+
+def denied(client):
+    return [row for row in client.items("/api/v1/audit", limit=500) if row["action"] == "denied"]
+
+
+def test_denied_calls_are_in_the_audit_trail(make_server):
+    server = make_server().start()
+    client = server.client()
+    viewer = client.with_token(client.post("/api/v1/tokens", {"name": "nosy", "role": "viewer"}).expect(201).json()["token"])
+    viewer.get("/api/v1/tokens").expect(403)
+    client.with_token("lathe_wrong").get("/api/v1/tokens").expect(401)
+    client.with_token(None).get("/no-such-path").expect(401)
+    wait_for(lambda: len(denied(client)) == 3, 20, "three rows")
+    assert {(row["actor"], row["object"], row["detail"]) for row in denied(client)} == {
+        ("nosy", "listTokens", "403"),
+        ("nobody", "listTokens", "401"),
+        ("nobody", "unknown", "401"),
+    }
+    assert all("uid=" in row["source"] for row in denied(client)) and "lathe_wrong" not in str(denied(client))
+
+
+def test_a_flood_of_denied_calls_is_counted_and_does_not_fill_the_disk(make_server):
+    server = make_server().start()
+    client = server.client()
+    stranger = client.with_token("lathe_wrong")
+    viewer = client.with_token(client.post("/api/v1/tokens", {"name": "nosy", "role": "viewer"}).expect(201).json()["token"])
+    for _ in range(300):
+        stranger.get("/api/v1/tokens").expect(401)
+    # The noise of strangers does not hide what holders of tokens do.
+    viewer.get("/api/v1/tokens").expect(403)
+    wait_for(lambda: any(row["actor"] == "nosy" for row in denied(client)), 20, "the viewer's row")
+    assert 30 <= len([row for row in denied(client) if row["actor"] == "nobody"]) <= 60
 
 
 def test_tokens_expire_by_default(holder):

@@ -175,16 +175,30 @@ def test_what_cannot_be_had_is_said(client, tree, image, environment, words):
     assert words in client.log(run, LOG).decode()
 
 
-def test_arguments_reach_the_engine(client, tree, image, tmp_path):
-    (tmp_path / "given.txt").write_text("given by an argument\n")
-    arguments = ["-e", "ARGUMENT=yes", f"-v {tmp_path}/given.txt:/etc/lathe-image:ro"]
-    run = submit(client, tree, with_arguments(image, *arguments, shm_size="80m"))
+def test_arguments_reach_the_engine(client, tree, image):
+    run = submit(client, tree, with_arguments(image, "-e", "ARGUMENT=yes", shm_size="80m"))
     done = client.wait(run, "Completed", deadline=120)
     out = client.log(run).decode()
-    assert "argument yes" in out and "system given by an argument" in out and "shared memory 80 MiB" in out
+    assert "argument yes" in out and "shared memory 80 MiB" in out
     lock = client.get(f"/api/v1/environment-locks/{done['environment']['lock']}").expect(200).json()
     assert lock["image"]["arguments"][-1] == "--shm-size=80m"
     assert images.containers() == []
+
+
+def test_arguments_that_reach_the_machine_need_a_word_of_the_site(make_server, client, tree, image, tmp_path):
+    (tmp_path / "given.txt").write_text("given by an argument\n")
+    mounted = with_arguments(image, f"-v {tmp_path}/given.txt:/etc/lathe-image:ro")
+    builds = Builds(client)
+    for what in (mounted, with_arguments(image, "--privileged"), with_arguments(image, "--device=/dev/null")):
+        failed = builds.wait(builds.start(what)["id"], "failed")
+        assert failed["error"]["code"] == "forbidden" and "engine_host_arguments" in failed["error"]["hint"]
+    server = make_server(config=site(tmp_path / "cache", tmp_path, engine_host_arguments=True)).start().prepare()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "main.py").write_text(SCRIPT)
+    snapshot = server.cli_json("store", "put", tmp_path / "own")["snapshot"]
+    run = submit(server.client(), snapshot, mounted)
+    server.client().wait(run, "Completed", deadline=120)
+    assert "system given by an argument" in server.client().log(run).decode()
 
 
 def test_arguments_that_would_break_a_run_are_refused(client, tree, image):

@@ -199,7 +199,7 @@ def test_the_command_line_deletes_families_when_asked_to(server, client):
 def test_a_script_drives_children_of_its_own_run_and_nothing_else(holder):
     attempt, stranger = holder.submit(), holder.submit()
     attempt.claim().expect(200)
-    mine = attempt.client
+    mine = attempt.script
     child = begin(mine, parent=attempt.run)
     grandchild = begin(mine, parent=child)
     assert holder.client.run(child)["submitted_by"] == f"run {attempt.run}"
@@ -225,9 +225,9 @@ def test_a_script_drives_children_of_its_own_run_and_nothing_else(holder):
 def test_children_that_a_script_leaves_open_end_with_it(holder, code, state):
     attempt = holder.submit()
     attempt.claim().expect(200)
-    left, done = begin(attempt.client, parent=attempt.run), begin(attempt.client, parent=attempt.run)
+    left, done = begin(attempt.script, parent=attempt.run), begin(attempt.script, parent=attempt.run)
     by_user = begin(holder.client, parent=attempt.run)
-    call(attempt.client, done, "fail", {}).expect(200)
+    call(attempt.script, done, "fail", {}).expect(200)
     attempt.finish(exit_code=code).expect(200)
     assert holder.client.status(left) == state
     assert holder.client.status(done) == "Failed" and holder.client.status(by_user) == "Running"

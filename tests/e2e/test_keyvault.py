@@ -43,7 +43,7 @@ def hide_secrets(attempt, *asked):
     """Plays the part of the runner: says that it hides every secret of which the attempt asks for these."""
 
     def ask(name):
-        return attempt.client.get(path(attempt.client, name))
+        return attempt.script.get(path(attempt.client, name))
 
     with ThreadPoolExecutor(len(asked)) as pool:
         answers = [pool.submit(ask, name) for name in asked]
@@ -120,7 +120,7 @@ def test_a_script_gets_a_secret_only_when_its_runner_hides_it(holder):
     put(client, "guarded-too", "another").expect(204)
     attempt = holder.submit()
     assert hide_secrets(attempt, "guarded", "guarded-too") == [VALUE, "another"]
-    assert value_of(attempt.client, "guarded") == VALUE  # hidden already
+    assert value_of(attempt.script, "guarded") == VALUE  # hidden already
     assert exchange(attempt, []) == []
     for body in ({"node": 1, "hidden": []}, {"node": 0}, {"node": 0, "hidden": [1]}):
         attempt.call("secrets", body).expect(400)
@@ -129,7 +129,7 @@ def test_a_script_gets_a_secret_only_when_its_runner_hides_it(holder):
     other.client.post(f"{attempt.path}/secrets", {"node": 0, "hidden": []}).expect(403)
     client.cancel(other.run)
     next(wish for wish in other.desired() if wish["desired"] == "stop")
-    assert other.client.get(path(client, "guarded")).expect(409).error() == "conflict"
+    assert other.script.get(path(client, "guarded")).expect(409).error() == "conflict"
 
 
 def files_holding(folder, text):
@@ -185,18 +185,18 @@ def test_contributors_and_runs_read_secrets_and_viewers_do_not(holder):
     attempt = holder.submit()
     hide_secrets(attempt, "shared")
     viewer, contributor = make_token(client, "viewer"), make_token(client, "contributor")
-    for reader in (contributor, attempt.client):
+    for reader in (contributor, attempt.script):
         assert value_of(reader, "shared") == VALUE
     viewer.get(path(client, "shared")).expect(403)
     assert "shared" in names(viewer)
-    for writer in (viewer, attempt.client):
+    for writer in (viewer, attempt.script):
         put(writer, "shared", "changed").expect(403)
         writer.delete(path(client, "shared")).expect(403)
     client.put("/api/v1/workspaces/island", {}).expect(200, 201)
     islander = make_token(client, "contributor", workspace="island")
     islander.get(path(client, "shared")).expect(403, 404)
     islander.get("/api/v1/workspaces/island/secrets/shared").expect(404)
-    attempt.client.get("/api/v1/workspaces/island/secrets/shared").expect(403)
+    attempt.script.get("/api/v1/workspaces/island/secrets/shared").expect(403)
 
 
 def test_a_value_is_nowhere_in_clear_and_its_key_is_not_beside_it(make_server, tmp_path):

@@ -231,11 +231,11 @@ def test_followers_hear_of_new_metrics_but_not_of_every_one(client):
 def test_a_runs_token_logs_for_its_own_run_and_children(holder):
     attempt, other = holder.submit(), holder.submit()
     attempt.claim().expect(200)
-    child = begin(attempt.client, parent=attempt.run)
+    child = begin(attempt.script, parent=attempt.run)
     for run in (attempt.run, child):
-        append(attempt.client, run, lines(record())).expect(200)
+        append(attempt.script, run, lines(record())).expect(200)
         assert read(holder.client, run) == [record()]
-    append(attempt.client, other.run, lines(record())).expect(403)
+    append(attempt.script, other.run, lines(record())).expect(403)
 
 
 def test_a_runner_may_ship_journals_until_its_attempt_is_over(holder):

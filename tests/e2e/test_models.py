@@ -279,38 +279,38 @@ def test_a_run_registers_what_is_its_own(holder):
     client = holder.client
     attempt = holder.submit()
     attempt.claim().expect(200)
-    blob = send(client, b"w")[0]
+    blob = send(attempt.script, b"w")[0]
     other = client.submit("true")
-    mine = register_model(attempt.client, name(), run=attempt.run, blob=blob, file_name="w").expect(201).json()
+    mine = register_model(attempt.script, name(), run=attempt.run, blob=blob, file_name="w").expect(201).json()
     assert mine["created_by"] == f"run {attempt.run}"
-    unsaid = register_model(attempt.client, name(), blob=blob, file_name="w").expect(201).json()
+    unsaid = register_model(attempt.script, name(), blob=blob, file_name="w").expect(201).json()
     assert unsaid["run"] == attempt.run
-    register_model(attempt.client, name(), run=other, blob=blob, file_name="w").expect(403)
-    attempt.client.delete(client.path("models", mine["name"], "versions", "1")).expect(403)
+    register_model(attempt.script, name(), run=other, blob=blob, file_name="w").expect(403)
+    attempt.script.delete(client.path("models", mine["name"], "versions", "1")).expect(403)
 
 
 def test_a_run_registers_what_its_children_made(holder):
     client = holder.client
     attempt = holder.submit()
     attempt.claim().expect(200)
-    blob = send(client, b"w")[0]
+    blob = send(attempt.script, b"w")[0]
 
     def begin(parent):
         body = {"id": new_id("child"), "experiment": "default", "kind": "interactive", "parent": parent}
-        return attempt.client.post(client.path("runs"), body).expect(201).json()["id"]
+        return attempt.script.post(client.path("runs"), body).expect(201).json()["id"]
 
     child = begin(attempt.run)
     grandchild = begin(child)
     for maker in (child, grandchild):
-        model = register_model(attempt.client, name(), run=maker, blob=blob, file_name="w").expect(201).json()
+        model = register_model(attempt.script, name(), run=maker, blob=blob, file_name="w").expect(201).json()
         assert model["run"] == maker
     foreign = client.post(client.path("runs"), {"id": new_id(), "experiment": "default", "kind": "interactive"})
     stranger = foreign.expect(201).json()["id"]
-    refused = register_model(attempt.client, name(), run=stranger, blob=blob, file_name="w").expect(403).json()
+    refused = register_model(attempt.script, name(), run=stranger, blob=blob, file_name="w").expect(403).json()
     assert refused["field"] == "run"
     # And not the other way round: a child's own attempt could not register for its parent.
     other = holder.submit()
-    register_model(other.client, name(), run=attempt.run, blob=blob, file_name="w").expect(403)
+    register_model(other.script, name(), run=attempt.run, blob=blob, file_name="w").expect(403)
 
 
 def hostile_models():

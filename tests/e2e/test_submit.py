@@ -1,6 +1,7 @@
 """Submitting, finding and changing runs through the API."""
 
 import base64
+import sqlite3
 import threading
 
 import pytest
@@ -269,6 +270,39 @@ def test_a_deleted_run_is_gone_with_its_files_and_its_blobs_are_collected(server
     assert dry["dry_run"] is True
     client.get(f"/api/v1/blobs/{digest}").expect(200)
     client.post("/api/v1/store/gc", {"dry_run": False}).expect(200)
+
+
+def test_a_late_duplicate_of_a_deleted_runs_submit_begins_nothing(server, client, tmp_path):
+    """A request that was under way for a long time must not run the script again."""
+    submit = make_submit(f"echo x >> {tmp_path}/ran")
+    run = client.post(client.path("runs"), submit).expect(201).json()["id"]
+    client.wait(run, "Completed")
+    client.delete(client.path("runs", run)).expect(204)
+    for _ in range(2):
+        refused = client.post(client.path("runs"), submit).expect(409).json()
+        assert refused["field"] == "id" and "deleted" in refused["message"] and refused["hint"]
+        client.get(client.path("runs", run)).expect(404)
+        server.restart()
+    again = client.submit(**{**submit, "id": new_id()})
+    client.wait(again, "Completed")
+    assert (tmp_path / "ran").read_text() == "x\nx\n"
+
+
+def test_deleted_ids_are_forgotten_after_a_month(make_server):
+    server = make_server().start().prepare()
+    client = server.client()
+    runs = [client.submit("true") for _ in range(2)]
+    for run in runs:
+        client.wait(run, "Completed")
+    client.delete(client.path("runs", runs[0])).expect(204)
+    server.stop()
+    with sqlite3.connect(server.state / "lathe.db") as database:
+        database.execute("UPDATE deleted_runs SET deleted = deleted - 31 * 86400 * 1000000")
+    client = server.start().client()
+    client.delete(client.path("runs", runs[1])).expect(204)
+    server.stop()
+    with sqlite3.connect(server.state / "lathe.db") as database:
+        assert database.execute("SELECT id FROM deleted_runs").fetchall() == [(runs[1],)]
 
 
 def test_every_change_has_an_audit_row(client):

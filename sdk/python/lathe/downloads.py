@@ -35,10 +35,12 @@ def download(client, path, query, target, digest=None, executable=False, size=No
         raise
 
 
-def download_blob(client, digest, target, executable=False, size=None):
-    # type: (Client, str, str, bool, Optional[int]) -> int
-    """Fetch a blob into a file. Example: `download_blob(client, entry.digest, "a.bin", size=entry.size)`"""
-    return download(client, client.path("blobs", digest), None, target, digest, executable, size)
+def download_blob(client, digest, target, executable=False, size=None, tree=None):
+    # type: (Client, str, str, bool, Optional[int], Optional[str]) -> int
+    """Fetch a blob into a file; `tree` is the tree that it was found in, which a token of one workspace has to
+    say. Example: `download_blob(client, entry.digest, "a.bin", size=entry.size, tree=digest)`"""
+    query = {"tree": tree} if tree else None
+    return download(client, client.path("blobs", digest), query, target, digest, executable, size)
 
 
 def read_all(client: Client, path: str, query: Optional[Dict[str, Any]] = None) -> bytes:

@@ -1,17 +1,26 @@
 """HeldAttempt: the test itself plays the runner of an attempt (see holding_config and hold_runner.sh)."""
 
+import hashlib
 import json
 
 from .client import LOG
 from .wait import wait_for
 
 
+def script_token(runner_token):
+    """The token of the script, as server and runner make it of the runner's (src/wire/script_token.cc)."""
+    return "lathe_" + hashlib.sha256(b"script token\n" + runner_token.encode()).hexdigest()
+
+
 class HeldAttempt:
+    """`client` has the runner's token, `script` the one that the user's process would have."""
+
     def __init__(self, server, folder, run, number=1):
         file = folder / f"{run}.{number}"
         wait_for(file.exists, 20, f"the start of attempt {number} of {run}")
         self.run, self.number = run, number
         self.client = server.client(token=file.read_text().strip())
+        self.script = self.client.with_token(script_token(self.client.token))
         self.path = f"/api/v1/attempts/{run}/{number}"
 
     def call(self, name, value):

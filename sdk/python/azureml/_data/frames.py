@@ -20,7 +20,7 @@ def read_frame(dataset: Any, workspace: Any) -> Any:
     folder = tempfile.mkdtemp(prefix="lathe-table-")
     try:
         tree = materialize(workspace, dataset._save(workspace))["tree"]
-        files = fetch_tree(workspace._api, entries_of(workspace._api, tree), folder, True)
+        files = fetch_tree(workspace._api, tree, entries_of(workspace._api, tree), folder, True)
         frames = [read_file(pandas, file, folder, definition.get("options") or {}) for file in files]
     finally:
         shutil.rmtree(folder, ignore_errors=True)

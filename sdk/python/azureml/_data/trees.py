@@ -15,9 +15,9 @@ def entries_of(api: Any, digest: str) -> List[TreeEntry]:
 
 
 def fetch_tree(
-    api: Any, entries: List[TreeEntry], folder: str, overwrite: bool, leave_existing: bool = False
+    api: Any, tree: str, entries: List[TreeEntry], folder: str, overwrite: bool, leave_existing: bool = False
 ) -> List[str]:
-    """Write the files of a tree into a folder, several at a time; their paths in order."""
+    """Write these files of a tree into a folder, several at a time; their paths in order."""
     targets = [os.path.join(folder, entry.path.decode("utf-8")) for entry in entries]
     if not overwrite and not leave_existing:
         there = [target for target in targets if os.path.lexists(target)]
@@ -30,7 +30,7 @@ def fetch_tree(
         if leave_existing and os.path.lexists(target):
             return
         if not entry.target:
-            download_blob(api, entry.digest, target, entry.executable, entry.size)
+            download_blob(api, entry.digest, target, entry.executable, entry.size, tree)
             return
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         if os.path.lexists(target):

@@ -18,7 +18,7 @@ def zip_of_tree(api: Any, digest: str, folder: str, name: str) -> str:
             info = zipfile.ZipInfo(entry.path.decode("utf-8"), (1980, 1, 1, 0, 0, 0))
             mode = 0o120777 if entry.target else (0o100755 if entry.executable else 0o100644)
             info.external_attr = mode << 16
-            data = entry.target if entry.target else read_all(api, api.path("blobs", entry.digest))
+            data = entry.target if entry.target else read_all(api, api.path("blobs", entry.digest), {"tree": digest})
             archive.writestr(info, data)
     os.replace(target + ".new", target)
     return target

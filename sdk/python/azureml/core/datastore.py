@@ -40,7 +40,7 @@ class Datastore:
 
     @staticmethod
     def register_local(workspace: Any, datastore_name: str, folder: str, writable: bool = False) -> Any:
-        """Of Lathe: a folder of the server's machine, below a root that the site lists; needs an operator's token.
+        """Of Lathe: a folder of the server's machine, below a root that the site lists; needs an administrator's token.
 
         Example: `Datastore.register_local(ws, "scans", "/srv/scans")`
         """

@@ -170,7 +170,7 @@ class Model:
         may_exist = exist_ok if exists_ok is None else exists_ok
         if not may_exist and len(tops) == 1 and os.path.exists(result):
             raise WebserviceException("{} exists already\nhint: exist_ok=True".format(result))
-        fetch_tree(self.workspace._api, entries, target_dir, may_exist)
+        fetch_tree(self.workspace._api, self._view["tree"], entries, target_dir, may_exist)
         return result
 
     def delete(self) -> None:

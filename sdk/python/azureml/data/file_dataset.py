@@ -42,7 +42,7 @@ class FileDataset(AbstractDataset):
         workspace = self._need_workspace("downloading")
         folder = os.path.abspath(target_path or tempfile.mkdtemp(prefix="lathe-dataset-"))
         tree = materialize(workspace, self._save(workspace))["tree"]
-        return fetch_tree(workspace._api, entries_of(workspace._api, tree), folder, overwrite)
+        return fetch_tree(workspace._api, tree, entries_of(workspace._api, tree), folder, overwrite)
 
     def mount(self, mount_point: Optional[str] = None, **_: Any) -> "MountContext":
         """The files in a folder, for as long as a `with` lasts. Example: `with dataset.mount() as context: …`"""

@@ -1,0 +1,14 @@
+// Rows of `script_tokens`: the hash of the token that the script of an attempt has. An attempt of a release that gave the
+// runner's token to the script has none.
+#pragma once
+
+#include <optional>
+
+#include "db/sqlite.h"
+
+namespace lathe::db::script_tokens {
+
+void put(Connection& connection, std::int64_t run, int attempt, const base::Digest& hash);
+std::optional<base::Digest> find(Connection& connection, std::int64_t run, int attempt);
+
+}  // namespace lathe::db::script_tokens
