@@ -7,6 +7,7 @@
 namespace lathe::sched {
 namespace {
 
+constexpr const char* kLarger = "when the compute is made larger";
 constexpr std::size_t kNamed = 3;  // as many runs are named; more would not be read
 
 std::string plural(std::int64_t count, std::string_view noun) {
@@ -44,7 +45,7 @@ std::string ends_that_help(const State& state, Counts counts, Enough enough) {
     stopping = stopping && running.stopping;
     if (enough(running)) break;
   }
-  if (runs.empty()) return "when the compute is made larger";
+  if (runs.empty()) return kLarger;
   if (stopping) return fmt::format("when {} has stopped, as asked", names_of(runs));
   return fmt::format("at the latest when {} {}", names_of(runs), runs.size() == 1 ? "ends" : "end");
 }
@@ -59,7 +60,7 @@ class Explainer {
       return {fmt::format("wants {}, but compute '{}' now has at most {}", plural(request_.node_count, "node"), name(),
                           compute_.compute.max_nodes),
               "when max_nodes of the compute is raised"};
-    const int free_nodes = compute_.compute.max_nodes - compute_.nodes.busy_count();
+    const int free_nodes = compute_.compute.max_nodes - compute_.nodes.taken_count();
     if (free_nodes < request_.node_count) return lacks_nodes(free_nodes);
     const Resources need = state_.need(request_);
     if (!need.fits_in(state_.free())) return lacks_room(need);
@@ -77,6 +78,22 @@ class Explainer {
     return ahead == 0 ? "" : fmt::format(", after {} ahead of it", plural(ahead, "run"));
   }
 
+  // ", 1 held by processes of run x that cannot be killed"; empty when no node is.
+  std::string held_nodes() const {
+    std::vector<std::string> runs;
+    for (const HeldSlice* held : state_.held(compute_.compute.id))
+      if (runs.empty() || runs.back() != held->run.value) runs.push_back(held->run.value);
+    if (compute_.nodes.held_count() == 0 || runs.empty()) return "";
+    return fmt::format(", {} held by processes of {} that cannot be killed", compute_.nodes.held_count(),
+                       names_of(runs));
+  }
+
+  // When nothing that runs would make room, what is held must go first.
+  std::string after_held(std::string when) const {
+    if (when != kLarger || state_.held_count() == 0) return when;
+    return "when the processes that cannot be killed are gone, or the machine was started anew";
+  }
+
   Explanation lacks_nodes(int free_nodes) const {
     std::vector<std::string> busy;
     RunNumber last = 0;
@@ -87,9 +104,10 @@ class Explainer {
         [&](const Running& running) {
           return (free_nodes += static_cast<int>(running.slices.size())) >= request_.node_count;
         });
-    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy with {})", plural(request_.node_count, "node"),
-                        name(), compute_.compute.max_nodes, compute_.nodes.busy_count(), names_of(busy)),
-            when + after_others()};
+    const std::string with = busy.empty() ? "" : " with " + names_of(busy);
+    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy{}{})", plural(request_.node_count, "node"),
+                        name(), compute_.compute.max_nodes, compute_.nodes.busy_count(), with, held_nodes()),
+            after_held(when) + after_others()};
   }
 
   Explanation lacks_room(const Resources& need) const {
@@ -100,7 +118,7 @@ class Explainer {
     return {
         fmt::format("waits for room on the machine: it needs {}, and {} are free beside {}", amount(need),
                     amount(state_.free()), plural(static_cast<std::int64_t>(state_.running_count()), "running run")),
-        when + after_others()};
+        after_held(when) + after_others()};
   }
 
   // Everything it needs is free, but it is not its turn.
