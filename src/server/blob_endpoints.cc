@@ -82,7 +82,8 @@ Task<bool> read_piece(Request& request, std::string& piece) {
 
 // Reads the body in large pieces and hands each to `take` on the pool, where one is stored while the next is read.
 template <class Take>
-Task<void> feed_body(Core& core, Request& request, Take take) {
+Task<void> feed_body(Services& services, Request& request, Take take) {
+  auto& core = services.core;
   std::string reading, storing;
   reading.reserve(kFeedBytes + 64 * 1024);
   std::exception_ptr failed;
@@ -98,6 +99,7 @@ Task<void> feed_body(Core& core, Request& request, Take take) {
     while (!failed && co_await read_piece(request, reading)) {
       if (scope.live() > 0) co_await scope.join();
       if (failed) break;
+      services.desk.note_progress(request.principal);
       std::swap(reading, storing);
       scope.spawn("store a piece of a body", store());
     }
@@ -120,7 +122,7 @@ Task<Response> put_pack(Services& services, Request& request) {
   co_await require_room(services, request);
   auto batch = core.store.begin_batch();
   cas::PackDecoder decoder(*batch);
-  co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
+  co_await feed_body(services, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
   auto summary = base::value_or_throw(decoder.finish());
   co_await core.files.run(core.home, [&] { base::value_or_throw(batch->commit()); });
   services.budget.count(summary.bytes);
@@ -154,7 +156,7 @@ Task<Response> put_blob(Services& services, Request& request) {
         upload->length());
   std::exception_ptr broken;
   try {
-    co_await feed_body(core, request,
+    co_await feed_body(services, request,
                        [&](std::string_view piece) { base::value_or_throw(upload->append(upload->length(), piece)); });
   } catch (...) {
     broken = std::current_exception();
