@@ -26,6 +26,8 @@ TEST(Error, AFullDiskIsToldApartFromOtherTrouble) {
   EXPECT_EQ(errno_error(ENOSPC, "write").code(), Code::no_space);
   EXPECT_EQ(errno_error(EDQUOT, "write").code(), Code::no_space);
   EXPECT_EQ(errno_error(EIO, "write").code(), Code::io);
+  for (int shortage : {EMFILE, ENFILE, EAGAIN, ENOMEM})
+    EXPECT_EQ(errno_error(shortage, "open").code(), Code::unavailable) << "there may be enough again later";
 }
 
 TEST(Digest, MatchesTheKnownAnswerOfTheStandard) {

@@ -91,6 +91,10 @@ Error errno_error(int number, std::string_view doing) {
     case ECONNREFUSED:
     case ECONNRESET:
     case EPIPE:
+    case EMFILE:  // descriptors, processes or memory: there may be some again a moment later
+    case ENFILE:
+    case EAGAIN:
+    case ENOMEM:
       code = Code::unavailable;
       break;
     default:

@@ -83,8 +83,8 @@ std::unexpected<Error> fail(Code code, fmt::format_string<Args...> format, Args&
 }
 inline std::unexpected<Error> fail(Error error) { return std::unexpected<Error>(std::move(error)); }
 
-// errno as an Error: ENOSPC/EDQUOT → no_space, ENOENT → not_found, EEXIST → conflict, EACCES/EPERM → forbidden, else
-// io.
+// errno as an Error: ENOSPC/EDQUOT → no_space, ENOENT → not_found, EEXIST → conflict, EACCES/EPERM → forbidden,
+// EMFILE/ENFILE/EAGAIN/ENOMEM (the machine is short of something) → unavailable, else io.
 Error errno_error(int number, std::string_view doing);
 
 // For coroutines and for main: unwraps or throws.

@@ -154,8 +154,14 @@ rt::Task<Provider::Found> LocalProvider::find(TaskName task) {
 }
 
 rt::Task<bool> LocalProvider::clear(TaskName task) {
-  if (::access(folder(task).c_str(), F_OK) != 0) co_return true;
+  // The usual case after a short run, not worth a thread: the folder is a spare already.
+  if (::access(folder(task).c_str(), F_OK) != 0 && errno == ENOENT) co_return true;
   co_return co_await pool_.run(home_, [&] { return spares_.take(folder(task)) || clear_folder(folder(task)); });
+}
+
+rt::Task<std::string> LocalProvider::keep(TaskName task) {
+  const bool is_kept = co_await pool_.run(home_, [&] { return keep_folder(folder(task)); });
+  co_return is_kept ? folder(task).string() : std::string();
 }
 
 rt::Task<std::vector<TaskName>> LocalProvider::traces() {
@@ -165,6 +171,9 @@ rt::Task<std::vector<TaskName>> LocalProvider::traces() {
     for (fs::directory_iterator entry(config_.work, failed); !failed && entry != fs::directory_iterator();
          entry.increment(failed))
       if (auto task = parse_task(entry->path().filename().string())) out.push_back(*task);
+    // Half a list would let go of nodes on which something still lives.
+    if (failed && failed != std::errc::no_such_file_or_directory)
+      throw base::errno_error(failed.value(), "listing " + config_.work.string());
     return out;
   });
 }

@@ -34,6 +34,7 @@ class LocalProvider final : public Provider {
   rt::Task<std::string> adopt(TaskName task, std::string url) override;
   rt::Task<Found> find(TaskName task) override;
   rt::Task<bool> clear(TaskName task) override;
+  rt::Task<std::string> keep(TaskName task) override;
   rt::Task<std::vector<TaskName>> traces() override;
   rt::Task<void> gone(std::string handle, rt::CancelToken cancel) override;
   void kill(const std::string& handle) override;

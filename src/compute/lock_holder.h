@@ -1,4 +1,4 @@
-// LockHolder: for tests, a process that holds the lock on a file and has a given argument, as a runner has its folder.
+// LockHolder: for tests, a process that holds the lock on a file and has given arguments, as a runner has its folder.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace lathe::compute {
 
 class LockHolder {
  public:
-  LockHolder(const std::filesystem::path& file, const std::string& argument) {
+  LockHolder(const std::filesystem::path& file, const std::string& argument, const std::string& second = "") {
     int ready[2], stay[2];
     EXPECT_EQ(0, ::pipe2(ready, O_CLOEXEC));
     EXPECT_EQ(0, ::pipe2(stay, O_CLOEXEC));
@@ -25,7 +25,7 @@ class LockHolder {
       ::dup2(stay[0], 0);
       ::dup2(ready[1], 1);
       if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) != 0) ::_exit(1);
-      ::execl("/bin/sh", "sh", "-c", "echo; read forever", argument.c_str(), nullptr);
+      ::execl("/bin/sh", "sh", "-c", "echo; read forever", argument.c_str(), second.c_str(), nullptr);
       ::_exit(1);
     }
     ::close(stay[0]);

@@ -34,13 +34,14 @@ class Provider {
  public:
   virtual ~Provider() = default;
   // Starts a runner and gives the handle by which a later server process finds it again. Also for a task whose runner
-  // died before it had a spool (Trace::none); conflict while one lives.
+  // died before it had a spool (Trace::none); conflict while one lives. no_space or unavailable: the machine is short
+  // of something, or it is not known whether the runner was started; look, and try again later.
   virtual rt::Task<std::string> start(RunnerStart start) = 0;
   // Starts a runner that only delivers what a dead one left behind.
   virtual rt::Task<std::string> adopt(TaskName task, std::string url) = 0;
   // What became of a task that an earlier server process started.
   enum class Trace {
-    none,      // nothing lives and there is no spool: no runner of this task has claimed anything
+    none,      // nothing lives and there is no spool
     starting,  // a runner was started and has no spool yet, or its process cannot be told from others now: look again
                // later
     dead,      // a spool without a runner; processes of its run may still be dying
@@ -49,8 +50,12 @@ class Provider {
   };
   struct Found {
     Trace trace = Trace::none;
-    std::string handle;  // of the runner, when it is alive
+    std::string handle = {};     // of the runner, when it is alive
+    bool only_delivers = false;  // alive: it has adopted what a dead one left; no process of the run is left
+    bool is_locked = false;      // a process of the task lives, if only one that is dying
+    bool has_order = false;      // dead: it was given its order, so that its script may have run
   };
+  // Throws when that cannot be told now: a runner that lives must never be taken for gone.
   virtual rt::Task<Found> find(TaskName task) = 0;
   // Resumes when the runner with this handle no longer exists (at once if it is gone already). Throws io or
   // unavailable when that cannot be told now.
@@ -59,6 +64,9 @@ class Provider {
   virtual void kill(const std::string& handle) = 0;
   // Removes what is left of a task that is over. False when something of it still lives: then nothing is touched.
   virtual rt::Task<bool> clear(TaskName task) = 0;
+  // Protects what the task left and nobody could deliver from being cleared. Gives where it lies, for people; empty
+  // when nothing is left.
+  virtual rt::Task<std::string> keep(TaskName task) = 0;
   // Every task that has left something behind, live ones included.
   virtual rt::Task<std::vector<TaskName>> traces() = 0;
   // The folder of a task, when it is on this machine.

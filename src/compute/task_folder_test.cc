@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -40,6 +41,89 @@ class TaskFolder : public testing::Test {
 };
 
 TEST_F(TaskFolder, ThatDoesNotExistHasNoTrace) { EXPECT_EQ(Trace::none, look_at_folder(folder_).trace); }
+
+// No descriptor is free while this lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(TaskFolder, ThatCannotBeOpenedIsNotTakenForMissing) {
+  write_header("{}\n");
+  {
+    NoDescriptors none;
+    EXPECT_THROW(look_at_folder(folder_), base::Error);
+    EXPECT_THROW(clear_folder(folder_), base::Error);
+    auto taken = take_folder(folder_);
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(base::Code::unavailable, taken.error().code()) << "a shortage: to be tried again";
+  }
+  EXPECT_EQ(Trace::dead, look_at_folder(folder_).trace);
+}
+
+TEST_F(TaskFolder, BelowWhatIsNoFolderIsAnErrorAndNotMissing) {
+  std::ofstream(root_ / "file") << "x";
+  EXPECT_THROW(look_at_folder(root_ / "file" / "12.1.0"), base::Error);
+  write_header("{}\n");
+  fs::remove_all(folder_ / "spool");
+  std::ofstream(folder_ / "spool") << "a file in the place of the spool";
+  EXPECT_THROW(look_at_folder(folder_), base::Error);
+}
+
+TEST_F(TaskFolder, ThatWasMovedAwayIsFoundByItsRunner) {
+  write_header("{}\n");
+  LockHolder runner(folder_ / "spool/spool.json", folder_);
+  fs::rename(folder_, root_ / "away");
+  auto found = look_at_folder(folder_);
+  EXPECT_TRUE(found.is_locked);
+  EXPECT_NE(Trace::none, found.trace) << "its runner lives";
+  EXPECT_FALSE(clear_folder(folder_));
+}
+
+TEST_F(TaskFolder, SaysWhetherADeadRunnerHadItsOrder) {
+  write_header("{}\n");
+  EXPECT_FALSE(look_at_folder(folder_).has_order);
+  std::ofstream(folder_ / "spool" / "order.json") << "{}";
+  EXPECT_TRUE(look_at_folder(folder_).has_order);
+}
+
+TEST_F(TaskFolder, WithAnAdopterSaysThatItOnlyDelivers) {
+  write_header("{}\n");
+  EXPECT_FALSE(look_at_folder(folder_).only_delivers);
+  LockHolder adopter(folder_ / "spool/spool.json", "--adopt", folder_);
+  auto found = look_at_folder(folder_);
+  EXPECT_EQ(Trace::alive, found.trace);
+  EXPECT_TRUE(found.only_delivers);
+}
+
+TEST_F(TaskFolder, IsKeptWhenSomethingInItWasNotDelivered) {
+  EXPECT_FALSE(keep_folder(folder_)) << "it does not exist";
+  write_header("{}\n");
+  fs::create_directories(folder_ / "run" / "outputs");
+  EXPECT_FALSE(keep_folder(folder_)) << "nothing of the user's is in it";
+  std::ofstream(folder_ / "run" / "outputs" / "checkpoint") << "x";
+  EXPECT_TRUE(keep_folder(folder_));
+  EXPECT_TRUE(clear_folder(folder_)) << "nothing lives in it";
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "outputs" / "checkpoint"));
+}
+
+TEST_F(TaskFolder, IsNotKeptWhenEverythingWasDelivered) {
+  write_header("{}\n");
+  std::ofstream(folder_ / "spool" / "log.0") << "line";
+  std::ofstream(folder_ / "spool" / "delivered") << "x";
+  EXPECT_FALSE(keep_folder(folder_));
+  fs::remove(folder_ / "spool" / "delivered");
+  EXPECT_TRUE(keep_folder(folder_)) << "a log that nobody has";
+}
 
 TEST_F(TaskFolder, IsStartingAsLongAsItsLockIsHeldAndThereIsNoSpool) {
   {

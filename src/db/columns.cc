@@ -206,13 +206,15 @@ std::vector<model::Slice> decode_slices(std::string_view text) {
 }
 
 std::string encode_exit(const model::ExitRecord& exit) {
-  return json::serialize(json::object{{"reason", model::end_reason_name(exit.reason)},
-                                      {"exit_code", exit.exit_code},
-                                      {"signal", exit.signal},
-                                      {"message", exit.message},
-                                      {"usage", usage_object(exit.usage)},
-                                      {"started", exit.started.micros},
-                                      {"ended", exit.ended.micros}});
+  json::object object{{"reason", model::end_reason_name(exit.reason)},
+                      {"exit_code", exit.exit_code},
+                      {"signal", exit.signal},
+                      {"message", exit.message},
+                      {"usage", usage_object(exit.usage)},
+                      {"started", exit.started.micros},
+                      {"ended", exit.ended.micros}};
+  if (exit.unkillable > 0) object["unkillable"] = exit.unkillable;  // absent in rows of 0.1
+  return json::serialize(object);
 }
 
 model::ExitRecord decode_exit(std::string_view text) {
@@ -224,7 +226,10 @@ model::ExitRecord decode_exit(std::string_view text) {
                              .message = text_at(object, "message"),
                              .usage = to_usage(object.at("usage")),
                              .started = {integer_at(object, "started")},
-                             .ended = {integer_at(object, "ended")}};
+                             .ended = {integer_at(object, "ended")},
+                             .unkillable = object.contains("unkillable")
+                                               ? static_cast<int>(integer_at(object, "unkillable"))
+                                               : 0};
   });
 }
 

@@ -99,7 +99,8 @@ TEST_F(Attempts, ComeBackAsTheyWereStored) {
                   .message = "ended by SIGTERM",
                   .usage = {.cpu_seconds = 2.5},
                   .started = {8},
-                  .ended = {9}};
+                  .ended = {9},
+                  .unkillable = 2};
   attempts::upsert(connection, run.sequence, attempt);
   const auto found = attempts::find(connection, run.sequence, 1).value();
   EXPECT_EQ(found.token_hash, attempt.token_hash);
@@ -114,6 +115,7 @@ TEST_F(Attempts, ComeBackAsTheyWereStored) {
   EXPECT_EQ(found.exit.message, "ended by SIGTERM");
   EXPECT_EQ(found.exit.usage, attempt.exit.usage);
   EXPECT_EQ(found.exit.ended.micros, 9);
+  EXPECT_EQ(found.exit.unkillable, 2);
 }
 
 TEST_F(Attempts, AreFoundByTheHashOfTheirToken) {

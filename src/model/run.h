@@ -115,6 +115,7 @@ struct ExitRecord {
   std::string message;  // one line for people, e.g. "killed at the memory limit of 2.0 GiB"
   Usage usage;
   base::UtcTime started, ended;
+  int unkillable = 0;  // processes that hang in the kernel and outlive the task; its node is held until they are gone
 };
 
 struct AttemptRecord {

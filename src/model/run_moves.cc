@@ -67,6 +67,16 @@ bool ran(const AttemptRecord& attempt, const ExitRecord& exit) {
          exit.reason == EndReason::out_of_memory || exit.reason == EndReason::timed_out;
 }
 
+// A run can be over while processes of it hang in the kernel. Somebody has to look at the machine: the run says so.
+void note_unkillable(RunRecord& run, const AttemptRecord& attempt, int processes) {
+  if (processes <= 0) return;
+  std::string nodes;
+  for (const auto& slice : attempt.slices) nodes += (nodes.empty() ? "" : ", ") + slice.node_name;
+  run.notes.push_back(fmt::format(
+      "{} of attempt {} on {} cannot be killed (hanging in the kernel); the node is held until they are gone",
+      processes == 1 ? "1 process" : fmt::format("{} processes", processes), attempt.number, nodes));
+}
+
 // The moves between the last report and the end happened, they were only not told.
 void fill_in_moves(Change& change, const std::string& reason, UtcTime now) {
   const UtcTime started = change.attempt->exit.started;
@@ -188,6 +198,7 @@ Result<Change> finished(const RunRecord& run, const AttemptRecord& attempt, cons
   if (outcome.kind == FailureKind::infrastructure) ++change.run.infrastructure_failures;
   if (outcome.kind == FailureKind::user) ++change.run.user_failures;
   change.run.error = outcome.error;
+  note_unkillable(change.run, attempt, exit.unkillable);
 
   if (ran(attempt, exit)) fill_in_moves(change, outcome.what, now);
   if (change.run.state == outcome.next) return change;  // a retry of an attempt that nobody claimed never left Queued

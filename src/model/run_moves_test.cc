@@ -349,6 +349,24 @@ TEST(RunMoves, AnExitRecordNeedsAReason) {
   EXPECT_EQ(finished(world.run, *world.attempt, ExitRecord{}, kLater).error().code(), Code::invalid);
 }
 
+TEST(RunMoves, ProcessesThatCannotBeKilledAreNotedInTheRun) {
+  World world = running();
+  ExitRecord exit = exit_with(EndReason::canceled);
+  exit.unkillable = 2;
+  auto change = finished(world.run, *world.attempt, exit, kLater);
+  ASSERT_TRUE(change);
+  ASSERT_EQ(change->run.notes.size(), world.run.notes.size() + 1);
+  EXPECT_NE(change->run.notes.back().find("2 processes"), std::string::npos) << change->run.notes.back();
+  EXPECT_NE(change->run.notes.back().find(world.attempt->slices[0].node_name), std::string::npos);
+}
+
+TEST(GangExit, CountsTheProcessesThatCannotBeKilledOnAllNodes) {
+  std::vector<ExitRecord> nodes{exit_with(EndReason::exited), exit_with(EndReason::canceled)};
+  nodes[0].unkillable = 1;
+  nodes[1].unkillable = 2;
+  EXPECT_EQ(gang_exit(nodes).unkillable, 3);
+}
+
 TEST(GangExit, TheNodeThatFailedByItselfSaysWhy) {
   std::vector<ExitRecord> nodes{exit_with(EndReason::exited), exit_with(EndReason::canceled),
                                 exit_with(EndReason::exited, 7)};

@@ -158,7 +158,9 @@ ExitRecord gang_exit(std::span<const ExitRecord> nodes) {
   };
   ExitRecord gang = *std::ranges::min_element(nodes, earlier);
   gang.usage = {};
+  gang.unkillable = 0;
   for (const auto& node : nodes) {
+    gang.unkillable += node.unkillable;
     gang.usage.cpu_seconds += node.usage.cpu_seconds;
     gang.usage.gpu_seconds += node.usage.gpu_seconds;
     gang.usage.peak_memory_bytes += node.usage.peak_memory_bytes;

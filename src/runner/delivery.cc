@@ -15,9 +15,11 @@ class Delivery {
   Delivery(ServerLink& link, const Parcel& parcel, BackoffLimits backoff, int wake_fd)
       : link_(link), parcel_(parcel), backoff_(backoff), wake_fd_(wake_fd) {}
 
+  // Outputs first: after a preemption the checkpoint is what counts, and the machine may be wanted back.
   base::Result<void> run() {
-    LATHE_TRY_VOID(ship_metrics());
+    if (was_stopped()) LATHE_TRY_VOID(say_processes_are_gone());
     LATHE_TRY_VOID(upload_outputs());
+    LATHE_TRY_VOID(ship_metrics());
     LATHE_TRY_VOID(ship_log());
     return finish();
   }
@@ -26,6 +28,21 @@ class Delivery {
   template <class Call>
   auto persist(Call call) -> decltype(call()) {
     return retry(backoff_, wake_fd_, call);
+  }
+
+  bool was_stopped() const {
+    using enum model::EndReason;
+    const auto reason = parcel_.exit.reason;
+    return reason == canceled || reason == preempted || reason == timed_out;
+  }
+
+  // A server that waits for a run to stop ends its runner by force when the grace is over, unless it knows that nothing
+  // is left but this delivery. Most runs were never asked to stop and have little to deliver: they save the request.
+  base::Result<void> say_processes_are_gone() {
+    if (is_said_) return {};
+    LATHE_TRY_VOID(persist([&] { return link_.report_finalizing(parcel_.exit); }));
+    is_said_ = true;
+    return {};
   }
 
   // A server that has lost a part of the log with its power says so, and gets it again. One that says it for ever gets
@@ -58,7 +75,7 @@ class Delivery {
     }
     auto changed = parcel_.uploader->changed(all.files);
     if (!changed.empty()) {
-      LATHE_TRY_VOID(persist([&] { return link_.report_finalizing(parcel_.exit); }));
+      LATHE_TRY_VOID(say_processes_are_gone());
       for (int look = 0; look < kLooks && !changed.empty(); ++look)
         LATHE_TRY_VOID(upload_once(changed, look, all.skipped));
     }
@@ -84,7 +101,11 @@ class Delivery {
   }
 
   base::Result<void> ship_log() {
-    while (parcel_.shipper.has_more(true)) LATHE_TRY_VOID(persist([&] { return parcel_.shipper.ship(link_, true); }));
+    while (parcel_.shipper.has_more(true)) {
+      LATHE_TRY_VOID(persist([&] { return parcel_.shipper.ship(link_, true); }));
+      // A long log: it may be asked to stop before all of it is sent.
+      if (parcel_.shipper.has_more(true)) LATHE_TRY_VOID(say_processes_are_gone());
+    }
     return {};
   }
 
@@ -92,6 +113,7 @@ class Delivery {
   const Parcel& parcel_;
   const BackoffLimits backoff_;
   const int wake_fd_;
+  bool is_said_ = false;
 };
 
 }  // namespace

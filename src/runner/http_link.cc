@@ -244,7 +244,7 @@ class HttpLink : public ServerLink {
   }
 
   base::Result<void> report_finalizing(const model::ExitRecord& exit) override {
-    return done(post("/state", {{"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
+    return done(post(fmt::format("/state?node={}", node_), {{"state", "finalizing"}, {"exit", wire::exit_json(exit)}}));
   }
 
   base::Result<void> finish(const FinishReport& report) override {

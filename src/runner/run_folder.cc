@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
@@ -93,6 +94,14 @@ void RunFolder::list_folder(const std::string& path, int depth, Listing& listing
       listing.skipped.push_back(child + ": " + file.error().message());
     }
   }
+}
+
+base::Result<void> RunFolder::put_file(const std::string& name, std::string_view text) const {
+  sys::Fd fd(::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!fd && errno == EEXIST) return {};
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return base::fail(base::errno_error(errno, "writing " + name));
+  return {};
 }
 
 }  // namespace lathe::runner

@@ -32,6 +32,9 @@ struct Listing {
   std::vector<std::string> skipped;  // "outputs/x: a link that leaves the run folder"
 };
 
+// In the run folder, when the run is preempted; the script has its path in LATHE_PREEMPTION_FILE.
+inline constexpr const char* kPreemptionFile = ".lathe-preempted";
+
 class RunFolder {
  public:
   static base::Result<RunFolder> open(const std::filesystem::path& path);
@@ -43,6 +46,8 @@ class RunFolder {
   // folders.
   base::Result<OpenFile> open_file(const std::string& path) const;
   base::Result<sys::Fd> open_folder(const std::string& path) const;
+  // A new small file at the top, for the script to read; one that is there already stays as it is.
+  base::Result<void> put_file(const std::string& name, std::string_view text) const;
 
  private:
   explicit RunFolder(sys::Fd folder) : folder_(std::move(folder)) {}

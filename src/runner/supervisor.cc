@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <system_error>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -25,6 +26,17 @@ constexpr int kPumpsPerTurn = 16;
 std::string describe_signal(int signal) {
   const char* name = ::sigabbrev_np(signal);
   return name ? fmt::format("killed by signal {} (SIG{})", signal, name) : fmt::format("killed by signal {}", signal);
+}
+
+// A machine that is short of threads does not end the run: what a helper would have shipped is in the spool and is sent
+// with the end, and the next chance is taken to make it after all.
+template <class Make>
+void make_thread(Make make) {
+  try {
+    make();
+  } catch (const std::system_error& error) {
+    base::log::warn("a helper thread could not be made now", {{"why", error.what()}});
+  }
 }
 
 }  // namespace
@@ -82,7 +94,7 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   auto report = guardian_->read_report();
   if (!report) sys::kill_own_descendants(kKillLimit);  // the runner is a subreaper, too: the rest has come to it
   drain();
-  if (report && !report->started) return base::fail(base::Code::io, "{}", report->start_error);
+  if (report && !report->started) return base::fail(base::Error(report->start_code, report->start_error));
   auto record = make_record(report);
   leave_cgroup_to_the_next(report);
   return record;
@@ -116,8 +128,9 @@ void Supervisor::on_output() {
     some = true;
   }
   if (!some) return;
-  if (!shipper_thread_) shipper_thread_.emplace(shop_.shipper, shop_.link, shop_.inbox, shop_.backoff);
-  shipper_thread_->nudge();
+  if (!shipper_thread_)
+    make_thread([&] { shipper_thread_.emplace(shop_.shipper, shop_.link, shop_.inbox, shop_.backoff); });
+  if (shipper_thread_) shipper_thread_->nudge();
 }
 
 // Every process is gone, so the pipe gets no more; whoever may hold its end elsewhere is not waited for.
@@ -152,20 +165,28 @@ void Supervisor::request_stop(model::EndReason reason, std::string message) {
     stop_ = reason;
     stop_message_ = std::move(message);
   }
+  // A script can look for the file where a signal does not reach it: behind a launcher, in a library that polls.
+  if (stop_ == model::EndReason::preempted)
+    if (auto told = shop_.run_folder.put_file(kPreemptionFile, "preempted\n"); !told)
+      base::log::warn("the script is not told by file", {{"why", told.error().text()}});
   if (!first) return;
   guardian_->terminate();
   grace_->arm(std::max<base::Duration>(std::chrono::nanoseconds(1), std::chrono::seconds(shop_.order.grace_seconds)));
 }
 
 void Supervisor::on_life_tick() {
-  if (!watcher_) {
-    watcher_.emplace(shop_.make_link(), shop_.inbox, shop_.redactor, shop_.backoff);
-    live_.emplace(shop_.run_folder, live_folders_of(shop_.order), shop_.uploader, shop_.make_link(), shop_.inbox,
-                  shop_.backoff);
+  if (!meter_) {
     meter_.emplace(guardian_->pid(), shop_.order.slice.gpus);
-    watch_for_metrics();
     life_->arm(UsageMeter::kPeriod, UsageMeter::kPeriod);
   }
+  if (!watcher_)
+    make_thread([&] { watcher_.emplace(shop_.make_link(), shop_.inbox, shop_.redactor, shop_.backoff); });
+  if (!live_)
+    make_thread([&] {
+      live_.emplace(shop_.run_folder, live_folders_of(shop_.order), shop_.uploader, shop_.make_link(), shop_.inbox,
+                    shop_.backoff);
+    });
+  if (!metric_thread_ && !metrics_watch_) watch_for_metrics();
   meter_->sample();
 }
 
@@ -178,7 +199,9 @@ void Supervisor::watch_for_metrics() {
 
 // The first record, or no watch that could tell of one: from now on the thread looks for more.
 void Supervisor::on_metrics() {
-  metric_thread_.emplace(shop_.metrics, shop_.make_link(), std::move(metrics_watch_), shop_.inbox, shop_.backoff);
+  make_thread([&] {
+    metric_thread_.emplace(shop_.metrics, shop_.make_link(), std::move(metrics_watch_), shop_.inbox, shop_.backoff);
+  });
 }
 
 model::ExitRecord Supervisor::make_record(const std::optional<sys::GuardianReport>& report) const {

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 
 #include "base/log.h"
 #include "launch/launcher.h"
@@ -25,6 +26,20 @@ namespace fs = std::filesystem;
 
 // Long preparations listen to the server as well, from this point on.
 constexpr base::Duration kLongPreparation = std::chrono::milliseconds(150);
+constexpr base::Duration kShortagePause = std::chrono::milliseconds(500);
+
+// The machine lacks processes, descriptors or memory; there may be some again a moment later.
+bool is_shortage(const base::Error& error) { return error.code() == base::Code::unavailable; }
+
+// Calls until the machine has what it takes. For what is made here, never for what is asked of a server.
+template <class Make>
+auto make_patiently(Make make) -> decltype(make()) {
+  for (;;) {
+    auto made = make();
+    if (made || !is_shortage(made.error())) return made;
+    pause(kShortagePause, -1);
+  }
+}
 
 std::string with_hint(const base::Error& error) {
   return error.hint().empty() ? error.text() : fmt::format("{} (hint: {})", error.text(), error.hint());
@@ -54,14 +69,14 @@ class Task {
     inputs_.emplace(order_, Inputs::Places{spool_.data_folder(), spool_.run_folder()}, make_link_, options_.backoff);
     environment_.emplace(order_, make_link_, spool_.data_folder() / "wheels", build_log());
     inputs_->enter_namespace(environment_->wants_namespace());  // before there is a second thread
-    LATHE_TRY(redactor_, LogRedactor::create());
+    LATHE_TRY(redactor_, make_patiently(LogRedactor::create));
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes), redactor_.get());
     LogShipper shipper(log, order_.log_name);
     MetricShipper metrics(spool_.metrics_folder());
-    LATHE_TRY(RunFolder folder, RunFolder::open(spool_.run_folder()));
+    LATHE_TRY(RunFolder folder, make_patiently([&] { return RunFolder::open(spool_.run_folder()); }));
     ArtifactUploader uploader(folder);
-    model::ExitRecord exit = program ? supervise(std::move(*program), {log, shipper, metrics, folder, uploader})
+    model::ExitRecord exit = program ? supervise(*program, {log, shipper, metrics, folder, uploader})
                                      : record_of_refusal(program.error());
     if (container_) container_->remove();
     inputs_->end();
@@ -101,18 +116,41 @@ class Task {
     ArtifactUploader& uploader;
   };
 
-  model::ExitRecord supervise(sys::SpawnRequest program, const Cargo& cargo) {
-    Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
-                           cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(),
-                           task_label(spool_.header()), container_ ? std::string() : spool_.slot(), deadline(),
-                           options_.backoff});
-    auto exit = supervisor.run(std::move(program));
-    if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
-    if (container_) container_->explain(*exit, order_);
-    // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that is
-    // away.
-    record(*exit, cargo.log);
-    return *exit;
+  model::ExitRecord supervise(const sys::SpawnRequest& program, const Cargo& cargo) {
+    for (;;) {
+      Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
+                             cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(),
+                             task_label(spool_.header()), container_ ? std::string() : spool_.slot(), deadline(),
+                             options_.backoff});
+      auto exit = supervisor.run(program);
+      if (!exit && is_shortage(exit.error())) {
+        if (wait_for_the_machine(exit.error())) continue;
+        return record_of_refusal(base::Error(base::Code::cancelled, "stopped while its node was short of something"));
+      }
+      if (!exit) return record_of_failure(model::EndReason::start_failed, exit.error());
+      if (container_) container_->explain(*exit, order_);
+      // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that
+      // is away.
+      record(*exit, cargo.log);
+      return *exit;
+    }
+  }
+
+  // Nothing of the program has run, for want of a process, a descriptor or memory: a reason to wait, not to fail. False
+  // when the run was asked to stop meanwhile.
+  bool wait_for_the_machine(const base::Error& error) {
+    if (!std::exchange(has_waited_, true)) {
+      base::log::warn("the program cannot be started now", {{"why", error.text()}});
+      const std::vector<std::string> notes{"waited because its node was short of something: " + error.text()};
+      if (!link_->add_notes(notes)) base::log::warn("notes were not taken");
+    }
+    std::optional<Watcher> watcher;
+    try {
+      watcher.emplace(make_link_(), inbox_, *redactor_, options_.backoff);
+    } catch (const std::system_error&) {
+      // No thread to listen with, either: perhaps in the next round.
+    }
+    return pause(kShortagePause, signals_) && !inbox_.stop() && !inbox_.fenced();
   }
 
   base::Result<sys::SpawnRequest> prepare() {
@@ -128,6 +166,7 @@ class Task {
     }
     envs::Realised realised = std::move(realised_);
     for (auto& [name, value] : paths) realised.variables[name] = std::move(value);
+    realised.variables["LATHE_PREEMPTION_FILE"] = spool_.run_folder() / kPreemptionFile;
     launch::LaunchInput input{
         .command = order_.command,
         .interpreter = realised.interpreter,
@@ -244,15 +283,15 @@ class Task {
   envs::Realised realised_;
   std::optional<Container> container_;
   base::Duration claimed_at_{};
-  bool prepared_ = false, recorded_ = false;
+  bool prepared_ = false, recorded_ = false, has_waited_ = false;
 };
 
 }  // namespace
 
 base::Result<void> run_task(const TaskOptions& options, const LinkFactory& make_link) {
-  LATHE_TRY(sys::Fd signals, sys::block_signals({SIGTERM, SIGINT, SIGHUP}));
+  LATHE_TRY(sys::Fd signals, make_patiently([] { return sys::block_signals({SIGTERM, SIGINT, SIGHUP}); }));
   LATHE_TRY_VOID(sys::become_subreaper());
-  LATHE_TRY(auto inbox, Inbox::create());
+  LATHE_TRY(auto inbox, make_patiently(Inbox::create));
   LATHE_TRY(Spool spool, Spool::create(options.work, options.header));
   return Task(options, make_link, spool, *inbox, signals.get()).run();
 }

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "cas/tree.h"
 #include "runner/runner_fixture.h"
 #include "runner/snapshot.h"
@@ -172,6 +174,38 @@ TEST_F(TaskTest, LetsAScriptEndInOrderWhenItIsPreempted) {
   EXPECT_EQ(EndReason::preempted, server_.exit()->reason);
   EXPECT_EQ(3, server_.exit()->exit_code);
   EXPECT_EQ("saved\n", server_.artifact("outputs/checkpoint"));
+}
+
+TEST_F(TaskTest, TellsAPreemptionByAFileAsWell) {
+  order_.grace_seconds = 20;
+  set_script(
+      "trap '' TERM; echo $$ > pid; until [ -e \"$LATHE_PREEMPTION_FILE\" ]; do sleep 0.02; done; "
+      "cat \"$LATHE_PREEMPTION_FILE\" > outputs/checkpoint");
+  pid_t runner = start_runner();
+  pid_in("pid");
+  server_.ask_stop(EndReason::preempted);
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_EQ(EndReason::preempted, server_.exit()->reason);
+  EXPECT_EQ("preempted\n", server_.artifact("outputs/checkpoint"));
+  EXPECT_FALSE(server_.artifact(".lathe-preempted"));
+}
+
+TEST_F(TaskTest, SendsOutputsBeforeTheRest) {
+  set_script("echo saved > outputs/checkpoint; echo one > $LATHE_METRICS_DIR/a.jsonl; echo last");
+  EXPECT_EQ(0, run().code());
+  auto calls = server_.journal();
+  auto place = [&](std::string_view call) { return std::ranges::find(calls, call) - calls.begin(); };
+  EXPECT_LT(place("put_artifacts"), place("append_metrics"));
+  EXPECT_LT(place("append_metrics"), place("finish"));
+}
+
+TEST_F(TaskTest, SaysThatNoProcessIsLeftAlsoWhenAStoppedRunHasNoOutputs) {
+  set_script("echo $$ > pid; exec sleep 1000");
+  pid_t runner = start_runner();
+  pid_in("pid");
+  server_.ask_stop(EndReason::canceled);
+  EXPECT_EQ(0, wait_for(runner).code());
+  EXPECT_EQ(1, server_.count("report_finalizing"));
 }
 
 TEST_F(TaskTest, TakesATerminationSignalAsACancel) {

@@ -9,6 +9,7 @@
 namespace lathe::sched {
 namespace {
 
+constexpr const char* kLarger = "when the compute or the machine is changed";
 constexpr std::size_t kNamed = 3;  // as many runs are named; more would not be read
 
 std::string plural(std::int64_t count, std::string_view noun) {
@@ -69,7 +70,7 @@ std::string ends_that_help(const State& state, Counts counts, Enough enough) {
     stopping = stopping && running.stopping;
     if (enough(running)) break;
   }
-  if (runs.empty()) return "when the compute or the machine is changed";
+  if (runs.empty()) return kLarger;
   if (stopping) return fmt::format("when {} has stopped, as asked", names_of(runs));
   return fmt::format("at the latest when {} {}", names_of(runs), runs.size() == 1 ? "ends" : "end");
 }
@@ -91,7 +92,7 @@ class Explainer {
   }
 
  private:
-  int free_nodes() const { return compute_.compute.max_nodes - compute_.nodes.busy_count(); }
+  int free_nodes() const { return compute_.compute.max_nodes - compute_.nodes.taken_count(); }
   bool could_start() const {
     return free_nodes() >= request_.node_count && state_.need(request_).fits_in(state_.free());
   }
@@ -105,6 +106,22 @@ class Explainer {
     return ahead == 0 ? "" : fmt::format(", after {} ahead of it", plural(ahead, "run"));
   }
 
+  // ", 1 held by processes of run x that cannot be killed"; empty when no node is.
+  std::string held_nodes() const {
+    std::vector<std::string> runs;
+    for (const HeldSlice* held : state_.held(compute_.compute.id))
+      if (runs.empty() || runs.back() != held->run.value) runs.push_back(held->run.value);
+    if (compute_.nodes.held_count() == 0 || runs.empty()) return "";
+    return fmt::format(", {} held by processes of {} that cannot be killed", compute_.nodes.held_count(),
+                       names_of(runs));
+  }
+
+  // When nothing that runs would make room, what is held must go first.
+  std::string after_held(std::string when) const {
+    if (when != kLarger || state_.held_count() == 0) return when;
+    return "when the processes that cannot be killed are gone, or the machine was started anew";
+  }
+
   Explanation lacks_nodes(int free_nodes) const {
     std::vector<std::string> busy;
     RunNumber last = 0;
@@ -115,9 +132,10 @@ class Explainer {
         [&](const Running& running) {
           return (free_nodes += static_cast<int>(running.slices.size())) >= request_.node_count;
         });
-    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy with {})", plural(request_.node_count, "node"),
-                        name(), compute_.compute.max_nodes, compute_.nodes.busy_count(), names_of(busy)),
-            when + after_others()};
+    const std::string with = busy.empty() ? "" : " with " + names_of(busy);
+    return {fmt::format("waits for {} of compute '{}' (max {}, {} busy{}{})", plural(request_.node_count, "node"),
+                        name(), compute_.compute.max_nodes, compute_.nodes.busy_count(), with, held_nodes()),
+            after_held(when) + after_others()};
   }
 
   Explanation lacks_room(const Resources& need) const {
@@ -132,7 +150,7 @@ class Explainer {
         [&](const Running& running) { return need.fits_in(room += held_by(running)); });
     return {fmt::format("waits for {} of the machine{}", shortage(need, free, total_of(state_.machine())),
                         holders.empty() ? "" : ", busy with " + names_of(holders)),
-            when + after_others()};
+            after_held(when) + after_others()};
   }
 
   // Everything it needs is free, but it is not its turn: the head of a queue has a reservation.

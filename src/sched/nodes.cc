@@ -6,7 +6,7 @@ namespace lathe::sched {
 
 void NodePool::set_limit(int max_nodes) {
   for (int index = max_nodes_; index < max_nodes; ++index)
-    if (!busy_.contains(index)) down_.insert(index);
+    if (!busy_.contains(index) && !held_.contains(index)) down_.insert(index);
   while (!idle_.empty() && idle_.rbegin()->first >= max_nodes) stop(idle_.rbegin()->first);
   down_.erase(down_.lower_bound(max_nodes), down_.end());
   max_nodes_ = max_nodes;
@@ -38,6 +38,20 @@ void NodePool::take(int index, RunNumber run) {
 
 void NodePool::release(int index, Time now) {
   LATHE_CHECK(busy_.erase(index) == 1, "node {} is not busy", index);
+  if (index >= max_nodes_) return;
+  idle_.emplace(index, now);
+  idle_by_age_.emplace(now, index);
+}
+
+bool NodePool::hold(int index) {
+  if (busy_.contains(index) || !held_.insert(index).second) return false;
+  if (idle_.contains(index)) stop(index);
+  down_.erase(index);
+  return true;
+}
+
+void NodePool::let_go(int index, Time now) {
+  LATHE_CHECK(held_.erase(index) == 1, "node {} is not held", index);
   if (index >= max_nodes_) return;
   idle_.emplace(index, now);
   idle_by_age_.emplace(now, index);

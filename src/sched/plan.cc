@@ -44,7 +44,7 @@ class Planner {
           next(state.queue.begin()),
           next_idle(state.nodes.idle().begin()),
           next_down(state.nodes.down().begin()),
-          free_nodes(std::min(state.nodes.free_count(), state.compute.max_nodes - state.nodes.busy_count())) {}
+          free_nodes(std::min(state.nodes.free_count(), state.compute.max_nodes - state.nodes.taken_count())) {}
     bool low() const { return compute->compute.priority == model::VmPriority::low_priority; }
   };
 

@@ -21,6 +21,75 @@ TEST(PlanOrder, IsPriorityThenSubmission) {
   EXPECT_EQ(order, (Numbers{2, 3, 1, 4}));
 }
 
+// Of run 1, which has ended; its processes hang in the kernel.
+void hold_first(State& state, const model::Slice& slice) {
+  state.remove(1, kNow);
+  state.hold({1, 1, 0}, {{"ws", "c"}, {"r1"}, slice});
+}
+
+TEST(PlanHeld, WhatProcessesOfAnEndedRunHoldIsGivenToNobodyUntilTheyAreGone) {
+  State state(machine(2, 1));
+  state.put_compute(compute("c", 1, 1, VmPriority::dedicated, 1));
+  state.put_compute(compute("d", 2));
+  state.enqueue(request(1, "c"));
+  Plan plan = make_plan(state, kNow);
+  state.apply(plan, kNow, 10s);
+  hold_first(state, plan.placements[0].slices[0]);
+  for (RunNumber number : {2, 3, 4}) state.enqueue(request(number, number == 2 ? "c" : "d"));
+  EXPECT_EQ(step(state), Numbers{3}) << "the other core is free, the node and the GPU are not";
+  EXPECT_EQ(state.counts({"ws", "c"}).held, 1);
+  EXPECT_TRUE(state.free_gpus().empty());
+  auto why = explain(state, 2);
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->reason.find("held by processes of run r1 that cannot be killed"), std::string::npos) << why->reason;
+  EXPECT_NE(why->would_start_when.find("are gone"), std::string::npos) << why->would_start_when;
+  EXPECT_TRUE(state.let_go({1, 1, 0}, kNow));
+  EXPECT_FALSE(state.let_go({1, 1, 0}, kNow));
+  EXPECT_EQ(step(state), Numbers{2});
+  EXPECT_EQ(state.counts({"ws", "c"}).held, 0);
+}
+
+TEST(PlanHeld, AHeldNodeIsNoReasonToPlanAgainAtOnce) {
+  State state(machine(2));
+  Compute always = compute("c", 1);
+  always.min_nodes = 1;
+  state.put_compute(always);
+  const model::Slice slice{.node = 0, .node_name = "c/0", .millicores = 1000, .memory_bytes = kGib, .gpus = {}};
+  state.hold({1, 1, 0}, {{"ws", "c"}, {"r1"}, slice});
+  EXPECT_EQ(state.next_wakeup(kNow), std::nullopt);
+}
+
+TEST(PlanHeld, ATargetMayGoAndComeBackWhileANodeOfItIsHeld) {
+  State state(machine(2));
+  state.put_compute(compute("c", 1));
+  state.enqueue(request(1, "c"));
+  Plan plan = make_plan(state, kNow);
+  state.apply(plan, kNow, 10s);
+  hold_first(state, plan.placements[0].slices[0]);
+  ASSERT_TRUE(state.remove_compute({"ws", "c"}));
+  state.put_compute(compute("c", 2));
+  EXPECT_EQ(state.free().millicores, 1000) << "the machine's part is still held";
+  state.enqueue(request(2, "c"));
+  state.enqueue(request(3, "c"));
+  EXPECT_EQ(step(state), Numbers{2});
+  state.let_go({1, 1, 0}, kNow);
+  EXPECT_EQ(step(state), Numbers{3});
+  EXPECT_EQ(state.free().millicores, 0);
+}
+
+TEST(PlanHeld, ANodeThatARunHasStaysItsOwn) {
+  State state(machine(2));
+  state.put_compute(compute("c", 1));
+  state.enqueue(request(2, "c"));
+  Plan plan = make_plan(state, kNow);
+  state.apply(plan, kNow, 10s);
+  state.hold({1, 1, 0}, {{"ws", "c"}, {"r1"}, plan.placements[0].slices[0]});
+  state.remove(2, kNow);
+  state.let_go({1, 1, 0}, kNow);
+  EXPECT_EQ(state.free().millicores, 2000);
+  EXPECT_EQ(state.counts({"ws", "c"}).idle, 1);
+}
+
 TEST(PlanGang, PlacesAllMembersOrNone) {
   State state(machine(4));
   state.put_compute(compute("c", 4));

@@ -53,6 +53,9 @@ base::Result<void> State::remove_compute(const ComputeId& id) {
     return base::fail(base::Error(base::Code::conflict, fmt::format("compute '{}' has {} running and {} waiting runs",
                                                                     id.name, state.running, state.queue.size()))
                           .hint("cancel them or wait for them, then delete it"));
+  // A target of the same name that is made later has a pool of its own; the machine's part stays held.
+  for (auto& [key, hold] : held_)
+    if (hold.slice.compute == id) hold.has_node = false;
   computes_.erase(found);
   return {};
 }
@@ -122,6 +125,37 @@ void State::remove(RunNumber run, Time now) {
   }
 }
 
+void State::hold(const HeldKey& key, HeldSlice slice) {
+  if (held_.contains(key)) return;
+  Hold hold;
+  auto found = computes_.find(slice.compute);
+  hold.has_node = found != computes_.end() && found->second.nodes.hold(node_index(slice.slice));
+  free_ -= resources_of(slice.slice);
+  for (const auto& gpu : slice.slice.gpus)
+    if (auto known = gpu_index_.find(gpu); known != gpu_index_.end() && free_gpus_.erase(known->second) == 1)
+      hold.gpus.push_back(known->second);
+  hold.slice = std::move(slice);
+  held_.emplace(key, std::move(hold));
+}
+
+bool State::let_go(const HeldKey& key, Time now) {
+  auto found = held_.find(key);
+  if (found == held_.end()) return false;
+  const Hold& hold = found->second;
+  if (hold.has_node) compute(hold.slice.compute).nodes.let_go(node_index(hold.slice.slice), now);
+  free_ += resources_of(hold.slice.slice);
+  free_gpus_.insert(hold.gpus.begin(), hold.gpus.end());
+  held_.erase(found);
+  return true;
+}
+
+std::vector<const HeldSlice*> State::held(const ComputeId& id) const {
+  std::vector<const HeldSlice*> out;
+  for (const auto& [key, hold] : held_)
+    if (hold.slice.compute == id) out.push_back(&hold.slice);
+  return out;
+}
+
 void State::apply(const Plan& plan, Time now, base::Duration grace) {
   for (const auto& node : plan.nodes_up) compute(node.compute).nodes.start(node.index, now);
   for (const auto& placement : plan.placements) start(Request(waiting_.at(placement.number)), placement.slices, now);
@@ -132,7 +166,9 @@ void State::apply(const Plan& plan, Time now, base::Duration grace) {
 std::optional<Time> State::next_wakeup(Time now) const {
   std::optional<Time> next;
   for (const auto& [id, state] : computes_) {
-    if (state.nodes.up() < std::min(state.compute.min_nodes, state.compute.max_nodes)) return now;
+    // A node that is held cannot be started: to wait for it here would never end.
+    const int startable = state.compute.max_nodes - state.nodes.held_count();
+    if (state.nodes.up() < std::min(state.compute.min_nodes, startable)) return now;
     if (state.nodes.up() <= state.compute.min_nodes || state.nodes.idle_by_age().empty()) continue;
     const Time due = state.nodes.idle_by_age().begin()->first + state.compute.idle;
     if (!next || due < *next) next = due;
@@ -167,6 +203,7 @@ Counts State::counts(const ComputeId& id) const {
   counts.idle = state->nodes.idle_count();
   counts.busy = state->nodes.busy_count() - counts.leaving;
   counts.up = state->nodes.up();
+  counts.held = state->nodes.held_count();
   counts.queue = static_cast<std::int64_t>(state->queue.size());
   std::int64_t wanted = state->nodes.busy_count();
   for (const auto& key : state->queue) {

@@ -37,6 +37,20 @@ struct Running {
   bool stopping = false;
 };
 
+// One node of an attempt, by which what it holds is found again.
+struct HeldKey {
+  RunNumber run = 0;
+  int attempt = 0, node = 0;
+  auto operator<=>(const HeldKey&) const = default;
+};
+
+// A slice of an attempt that is over, kept from everybody else while processes of it live on.
+struct HeldSlice {
+  ComputeId compute;
+  model::RunId run;
+  model::Slice slice;
+};
+
 struct ComputeState {
   Compute compute;
   NodePool nodes;
@@ -46,7 +60,7 @@ struct ComputeState {
 
 // What `lathe compute show` says of a target.
 struct Counts {
-  int idle = 0, busy = 0, leaving = 0, up = 0, target = 0;
+  int idle = 0, busy = 0, leaving = 0, up = 0, target = 0, held = 0;
   std::int64_t queue = 0;
 };
 
@@ -67,6 +81,11 @@ class State {
   void mark_stopping(RunNumber run, Time latest_end);
   // It waits or runs no more. Unknown runs are ignored: hearing it twice is one end.
   void remove(RunNumber run, Time now);
+  // The slice stays taken although its run is over; call it right after remove(), before anybody plans. What another
+  // run has got meanwhile (from an earlier version, which held nothing) stays that run's.
+  void hold(const HeldKey& key, HeldSlice slice);
+  // Nothing of it lives any more. False when nothing was held.
+  bool let_go(const HeldKey& key, Time now);
   // Takes over placements, preemptions (expected to be gone after `grace`) and node changes.
   void apply(const Plan& plan, Time now, base::Duration grace);
 
@@ -86,6 +105,8 @@ class State {
   // Running ones on low-priority targets, oldest first.
   const std::set<std::pair<Time, RunNumber>>& preemptible() const { return preemptible_; }
   Counts counts(const ComputeId& id) const;
+  std::vector<const HeldSlice*> held(const ComputeId& id) const;
+  std::size_t held_count() const { return held_.size(); }
   std::size_t waiting_count() const { return waiting_.size(); }
   std::size_t running_count() const { return running_.size(); }
 
@@ -102,6 +123,12 @@ class State {
   std::unordered_map<RunNumber, Running> running_;
   std::set<std::pair<Time, RunNumber>> ends_;
   std::set<std::pair<Time, RunNumber>> preemptible_;
+  struct Hold {
+    HeldSlice slice;
+    bool has_node = false;  // of its compute's pool, as long as that is the same pool
+    std::vector<int> gpus;  // what it really took
+  };
+  std::map<HeldKey, Hold> held_;
 };
 
 // "<compute>/<index>", the name of a node in slices.

@@ -12,7 +12,7 @@ Resources held_by(const Running& running) {
 Timeline::Timeline(const State& state, Time now, const std::set<RunNumber>& victims)
     : state_(state), now_(now), machine_(now, state.free()) {
   for (const auto& [id, compute] : state.computes())
-    nodes_.emplace(id, StepFunction<std::int64_t>(now, compute.compute.max_nodes - compute.nodes.busy_count()));
+    nodes_.emplace(id, StepFunction<std::int64_t>(now, compute.compute.max_nodes - compute.nodes.taken_count()));
   // One that is overdue or about to be stopped can end at any moment, but not now: what it has is not free yet.
   const Time soonest = now + std::chrono::seconds(1);
   for (RunNumber victim : victims) release(*state.find_running(victim), soonest);

@@ -92,7 +92,8 @@ Task<bool> read_piece(Request& request, std::string& piece) {
 
 // Reads the body in large pieces and hands each to `take` on the pool, where one is stored while the next is read.
 template <class Take>
-Task<void> feed_body(Core& core, Request& request, Take take) {
+Task<void> feed_body(Services& services, Request& request, Take take) {
+  auto& core = services.core;
   std::string reading, storing;
   reading.reserve(kFeedBytes + 64 * 1024);
   std::exception_ptr failed;
@@ -108,6 +109,7 @@ Task<void> feed_body(Core& core, Request& request, Take take) {
     while (!failed && co_await read_piece(request, reading)) {
       if (scope.live() > 0) co_await scope.join();
       if (failed) break;
+      services.desk.note_progress(request.principal);
       std::swap(reading, storing);
       scope.spawn("store a piece of a body", store());
     }
@@ -149,7 +151,7 @@ Task<Response> put_pack(Services& services, Request& request) {
   auto batch = core.store.begin_batch();
   SentBlobs sent(*batch);
   cas::PackDecoder decoder(BlobRights::sees_all(request.principal) ? static_cast<cas::BlobSink&>(*batch) : sent);
-  co_await feed_body(core, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
+  co_await feed_body(services, request, [&](std::string_view piece) { base::value_or_throw(decoder.feed(piece)); });
   auto summary = base::value_or_throw(decoder.finish());
   co_await core.files.run(core.home, [&] { base::value_or_throw(batch->commit()); });
   co_await services.rights.note_sent(request.principal, std::move(sent.digests));
@@ -195,7 +197,7 @@ Task<Response> put_blob(Services& services, Request& request) {
         upload->length());
   std::exception_ptr broken;
   try {
-    co_await feed_body(core, request,
+    co_await feed_body(services, request,
                        [&](std::string_view piece) { base::value_or_throw(upload->append(upload->length(), piece)); });
   } catch (...) {
     broken = std::current_exception();

@@ -25,8 +25,13 @@ json::object show(Services& services, const model::ComputeTarget& target) {
   else
     fitted.notes = {result.error().text()};
   auto counts = services.dispatcher.counts(target);
-  return wire::compute_json(
-      {target, fitted, {counts.idle, counts.busy, counts.leaving, counts.up, counts.target}, counts.queue});
+  std::vector<wire::HeldNode> held;
+  for (const auto* slice : services.dispatcher.held(target)) held.push_back({slice->slice.node_name, slice->run.value});
+  return wire::compute_json({target,
+                             fitted,
+                             {counts.idle, counts.busy, counts.leaving, counts.up, counts.target},
+                             counts.queue,
+                             std::move(held)});
 }
 
 Task<Response> put_compute(Services& services, Request& request) {

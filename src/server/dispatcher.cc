@@ -38,7 +38,8 @@ Dispatcher::Dispatcher(Core& core, Authority& authority, LiveAttempts& attempts,
       wake_(core.home),
       care_(core, authority, logs, std::move(runner_url),
             {.attempt_over = [this](const Changed& changed) { attempt_over(changed); },
-             .gang_failed = [this](const std::string& run_id) { stop_gang(run_id); }}) {}
+             .gang_failed = [this](const std::string& run_id) { stop_gang(run_id); },
+             .node_gone = [this](const compute::TaskName& task) { node_gone(task); }}) {}
 
 Task<void> Dispatcher::recover() {
   struct Stored {
@@ -50,6 +51,7 @@ Task<void> Dispatcher::recover() {
   });
   for (const auto& target : stored.computes) compute_changed(target);
   for (auto& run : stored.runs) co_await recover_attempt(std::move(run));
+  co_await recover_lingering();
   base::log::info("recovered", {{"live", attempts_.size()}, {"queued", state_.waiting_count()}});
 }
 
@@ -74,6 +76,9 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
   state_.start(sched::make_request(run), attempt->slices, core_.clock.steady());
   auto live = attempts_.add(run, *attempt);
   live->recovered = true;
+  live->last_progress = core_.clock.steady();
+  // One node alone has said so; of a gang it is not known which.
+  if (run.state == model::RunState::finalizing && attempt->slices.size() == 1) live->delivering.insert(0);
   live->claimed_nodes = std::move(claims);
   authority_.attempt_started(authority_.recovered_hashes(run, *attempt, script), run.id.value, attempt->number,
                              run.workspace);
@@ -87,6 +92,31 @@ Task<void> Dispatcher::recover_attempt(RunRecord run) {
     care_.begin(live, slice.node);
   }
   if (live->stop != EndReason::none) care_.enforce_stop(live);
+}
+
+Task<void> Dispatcher::recover_lingering() {
+  for (const auto& task : co_await core_.provider.traces()) co_await recover_lingering(task);
+}
+
+Task<void> Dispatcher::recover_lingering(compute::TaskName task) {
+  auto ended = co_await core_.database.read([&](db::Connection& connection) -> std::optional<sched::HeldSlice> {
+    auto attempt = db::attempts::find(connection, task.run_sequence, task.attempt);
+    if (!attempt || !attempt->ended || static_cast<std::size_t>(task.node) >= attempt->slices.size())
+      return std::nullopt;
+    auto run = db::runs::get(connection, task.run_sequence);
+    return sched::HeldSlice{
+        {run.workspace, run.spec.compute}, run.id, attempt->slices[static_cast<std::size_t>(task.node)]};
+  });
+  if (!ended) co_return;
+  bool is_locked = true;  // until it is known that nothing lives there
+  try {
+    is_locked = (co_await core_.provider.find(task)).is_locked;
+  } catch (const Error& error) {
+    base::log::warn("what a run left cannot be looked at now", {{"task", task.text()}, {"why", error.text()}});
+  }
+  if (!is_locked) co_return;
+  state_.hold({task.run_sequence, task.attempt, task.node}, std::move(*ended));
+  care_.wait_until_gone(task);
 }
 
 void Dispatcher::start() { core_.scope.spawn("dispatcher", reconcile()); }
@@ -119,7 +149,7 @@ void Dispatcher::run_once() {
   auto now = core_.clock.steady();
   auto plan = sched::make_plan(state_, now);
   if (plan.empty()) return;
-  state_.apply(plan, now, NodeCare::kStopMargin);
+  state_.apply(plan, now, core_.site.stop_margin);
   for (auto& placement : plan.placements) core_.scope.spawn("place a run", place(std::move(placement)));
   for (const auto& preemption : plan.preemptions)
     if (auto live = attempts_.find(preemption.run.value))
@@ -185,7 +215,7 @@ void Dispatcher::submitted(const RunRecord& run) {
 
 void Dispatcher::stop(const LiveAttemptPtr& live) {
   attempts_.ask_stop(live->run.id.value, EndReason::canceled);
-  auto grace = std::chrono::seconds(live->run.spec.grace_seconds) + NodeCare::kStopMargin;
+  auto grace = std::chrono::seconds(live->run.spec.grace_seconds) + core_.site.stop_margin;
   state_.mark_stopping(live->run.sequence, core_.clock.steady() + grace);
   care_.enforce_stop(live);
 }
@@ -212,14 +242,24 @@ void Dispatcher::edited(const RunRecord& run) {
 
 void Dispatcher::attempt_over(const Changed& changed) {
   const auto& run = changed.run;
-  if (auto live = attempts_.find(run.id.value)) {
+  auto live = attempts_.find(run.id.value);
+  if (live) {
     authority_.attempt_ended(live->attempt.token_hash);
     core_.scope.spawn("close logs", logs_.attempt_ended(run.sequence, live->attempt.number));
     attempts_.remove(run.id.value);
   }
   state_.remove(run.sequence, core_.clock.steady());
+  // Not free yet: NodeCare says when nothing of the task lives any more.
+  if (live)
+    for (int node : live->lingering)
+      state_.hold({run.sequence, live->attempt.number, node},
+                  {{run.workspace, run.spec.compute}, run.id, live->attempt.slices[static_cast<std::size_t>(node)]});
   if (run.state == model::RunState::queued) state_.enqueue(sched::make_request(run));
   nudge();
+}
+
+void Dispatcher::node_gone(const compute::TaskName& task) {
+  if (state_.let_go({task.run_sequence, task.attempt, task.node}, core_.clock.steady())) nudge();
 }
 
 void Dispatcher::compute_changed(const model::ComputeTarget& target) {
@@ -258,6 +298,17 @@ sched::Counts Dispatcher::counts(const model::ComputeTarget& target) const {
   return state_.find_compute(id) ? state_.counts(id) : sched::Counts{};
 }
 
+std::vector<const sched::HeldSlice*> Dispatcher::held(const model::ComputeTarget& target) const {
+  return state_.held({target.workspace, target.name});
+}
+
+std::set<std::string> Dispatcher::runs_that_hold() const {
+  std::set<std::string> runs;
+  for (const auto& [id, compute] : state_.computes())
+    for (const auto* held : state_.held(id)) runs.insert(held->run.value);
+  return runs;
+}
+
 std::vector<std::string> Dispatcher::check_can_run(const std::string& workspace, const model::RunSpec& spec) const {
   auto found = state_.find_compute({workspace, spec.compute});
   if (!found) throw no_such_compute(workspace, spec.compute);
@@ -280,6 +331,9 @@ std::optional<wire::Waiting> Dispatcher::explain(const RunRecord& run) const {
         fmt::format("compute '{}' does not fit this machine: {}", run.spec.compute, unfit->second.message()),
         "when the compute target or the machine is changed"};
   auto why = sched::explain(state_, run.sequence);
+  if (auto live = attempts_.find(run.id.value); live && !live->waits_for.empty())
+    return wire::Waiting{fmt::format("its node is ready, but the machine is short of something: {}", live->waits_for),
+                         "when there is enough of it again; this is tried every second"};
   if (!why) return wire::Waiting{"its nodes are ready", "its runner has started"};
   return wire::Waiting{why->reason, why->would_start_when};
 }

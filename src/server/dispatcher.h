@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class Dispatcher {
   void cancel_asked(const model::RunRecord& run);
   void edited(const model::RunRecord& run);
   void attempt_over(const Changed& changed);
+  // Nothing of this task lives any more: what it held is free.
+  void node_gone(const compute::TaskName& task);
   // One node has failed: the others are asked to stop, and forced when they do not.
   void stop_gang(const std::string& run_id);
   void compute_changed(const model::ComputeTarget& target);
@@ -50,6 +53,10 @@ class Dispatcher {
   base::Result<model::FittedSize> fit(const model::ComputeTarget& target) const;
   // How many nodes there are and how many runs wait; all zero for a target that does not fit this machine.
   sched::Counts counts(const model::ComputeTarget& target) const;
+  // Nodes that are taken because processes of a run that is over live on.
+  std::vector<const sched::HeldSlice*> held(const model::ComputeTarget& target) const;
+  // The ids of those runs.
+  std::set<std::string> runs_that_hold() const;
 
   // Throws `fenced` unless this attempt is live.
   LiveAttemptPtr require_live(const std::string& run_id, int attempt) const;
@@ -66,6 +73,9 @@ class Dispatcher {
   rt::Task<void> preempt(AttemptName name);
   void begin(const LiveAttemptPtr& live);
   rt::Task<void> recover_attempt(model::RunRecord run);
+  // What of ended attempts still lives keeps its nodes.
+  rt::Task<void> recover_lingering();
+  rt::Task<void> recover_lingering(compute::TaskName task);
   // As asked by a person, or because another node of it has failed.
   void stop(const LiveAttemptPtr& live);
 

@@ -25,6 +25,11 @@ struct LiveAttempt {
   std::map<int, std::string> handles;  // by node: the provider's handle of its runner
   std::set<int> claimed_nodes;         // of a gang: nodes whose runner has claimed
   std::set<int> finished;              // nodes that have reported their end
+  std::set<int> delivering;            // nodes whose processes are gone: what they left is on its way to us
+  std::set<int> lingering;             // nodes on which something may outlive the attempt: their slices are held
+  base::SteadyTime last_progress{};    // when a runner of it last brought something
+  int stalls = 0;                      // deliveries that were broken off because they made none
+  std::string waits_for;               // what the machine lacks to start a runner; empty: nothing
   bool recovered = false;              // placed by an earlier server process: its runners may be anywhere on their way
   bool over = false;
   GivenSecrets secrets;
@@ -36,6 +41,9 @@ struct LiveAttempt {
       if (!finished.contains(node) && !secrets.is_hidden(secret_id, node)) return false;
     return true;
   }
+
+  // Whether the end of this node is told.
+  bool is_settled(int node) const { return over || finished.contains(node); }
 
   // Whether a runner has claimed this node, so that a process of the user may have run on it.
   bool is_claimed(int node) const {

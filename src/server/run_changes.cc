@@ -1,5 +1,7 @@
 #include "server/run_changes.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "db/attempts.h"
 #include "db/computes.h"
@@ -22,6 +24,9 @@ using db::Connection;
 using model::RunRecord;
 
 namespace {
+
+// Of one run; a runner that says more is not ours.
+constexpr std::size_t kMostNotes = 200;
 
 // "Queued > Running, Running > Finalizing", or what else was done.
 std::string describe(const model::Change& change) {
@@ -128,6 +133,20 @@ RunRecord get_live_run(Connection& connection, const AttemptName& name) {
   auto [run, attempt] = load_attempt(connection, name);
   if (!model::is_live(run, attempt)) throw Error(Code::fenced, "the attempt is over").hint("this runner must stop");
   return std::move(run);
+}
+
+RunRecord add_notes(Connection& connection, const AttemptName& name, const std::vector<std::string>& notes,
+                    base::UtcTime now) {
+  auto before = get_live_run(connection, name);
+  auto after = before;
+  for (const auto& note : notes)
+    if (std::ranges::find(after.notes, note) == after.notes.end()) after.notes.push_back(note);
+  if (after.notes == before.notes || after.notes.size() > kMostNotes) return before;
+  ++after.generation;
+  db::runs::store(connection, before, after);
+  db::events::append_change(connection, after, "notes", notes.front(), now);
+  audit(connection, by_runner(name), now, "run.notes", name.run_id);
+  return after;
 }
 
 RunRecord get_run(Connection& connection, const std::string& workspace, const std::string& run_id) {

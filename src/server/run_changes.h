@@ -71,6 +71,10 @@ struct NodeFinished : Changed {
 NodeFinished finish_node(db::Connection& connection, const AttemptName& name, int node, const model::ExitRecord& exit,
                          base::UtcTime now);
 
+// Each note once, and no more than a run may have; the run as it is then.
+model::RunRecord add_notes(db::Connection& connection, const AttemptName& name, const std::vector<std::string>& notes,
+                           base::UtcTime now);
+
 // The run of an attempt that is live; throws fenced for any other.
 model::RunRecord get_live_run(db::Connection& connection, const AttemptName& name);
 // Finds the run in this workspace; a run of another one does not exist for the caller.

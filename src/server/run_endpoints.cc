@@ -1,4 +1,6 @@
 // Runs: submit, list, show, cancel, tags, archive, delete.
+#include <set>
+
 #include "db/attempts.h"
 #include "db/deleted_runs.h"
 #include "db/events.h"
@@ -214,7 +216,12 @@ Task<Response> patch_tags(Services& services, Request& request) {
                               [&](RunRecord& run) { change_tags(run, changes, null_removes); });
 }
 
-void remove_run(db::Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now) {
+void remove_run(db::Connection& connection, const RunRecord& run, const Caller& caller, base::UtcTime now,
+                const std::set<std::string>& held) {
+  if (held.contains(run.id.value))
+    throw Error(Code::conflict, fmt::format("processes of run {} live on and hold its node", run.id.value))
+        .field("run")
+        .hint("delete it when they are gone: lathe compute show names the node; a restart of the machine ends them");
   db::runs::remove(connection, run);
   db::deleted_runs::add(connection, run.id, now);
   db::events::append_change(connection, run, "deleted", "deleted by " + caller.name, now);
@@ -227,12 +234,14 @@ Task<Response> remove(Services& services, Request& request) {
   auto& core = services.core;
   auto caller = caller_of(request);
   auto now = core.clock.utc();
+  const auto held = services.dispatcher.runs_that_hold();
   co_await core.reserve.spend([&] {
     return core.database.write([&](db::Connection& connection) {
       auto run = get_run(connection, request.params.at("workspace"), request.params.at("run"));
       if (recursive)
-        for (const auto& each : db::runs::descendants(connection, run.id)) remove_run(connection, each, caller, now);
-      remove_run(connection, run, caller, now);
+        for (const auto& each : db::runs::descendants(connection, run.id))
+          remove_run(connection, each, caller, now, held);
+      remove_run(connection, run, caller, now, held);
     });
   });
   core.events.notify();

@@ -18,17 +18,18 @@ using base::Error;
 using rt::Task;
 
 namespace {
-// Of one run; a runner that says more is not ours.
-constexpr std::size_t kMostNotes = 200;
-constexpr base::Duration kHidePatience = std::chrono::seconds(20);
-}  // namespace
 
-namespace {
+constexpr base::Duration kHidePatience = std::chrono::seconds(20);
 
 // A token lives exactly as long as its attempt. What scripts are told is when that is over at the latest.
 base::UtcTime token_expiry(const LiveAttempt& live) {
   const auto seconds = live.run.spec.max_run_duration_seconds + live.run.spec.grace_seconds;
   return {live.attempt.claimed.value_or(live.attempt.placed).micros + seconds * 1'000'000};
+}
+
+void require_node(const LiveAttempt& live, int node) {
+  if (node < 0 || static_cast<std::size_t>(node) >= live.attempt.slices.size())
+    throw Error(Code::invalid, fmt::format("attempt {} has no node {}", live.attempt.number, node)).field("node");
 }
 
 }  // namespace
@@ -38,7 +39,13 @@ LiveAttemptPtr RunnerDesk::get_live(const AttemptName& name) const {
   if (!live)
     throw Error(Code::fenced, fmt::format("attempt {} of run {} is over or was replaced", name.number, name.run_id))
         .hint("this runner must stop");
+  live->last_progress = core_.clock.steady();
   return live;
+}
+
+void RunnerDesk::note_progress(const net::Principal& who) {
+  if (who.role != net::Role::run) return;
+  if (auto live = attempts_.find(who.run_id, who.attempt)) live->last_progress = core_.clock.steady();
 }
 
 Task<db::workspaces::Workspace> RunnerDesk::workspace(std::string name) {
@@ -49,18 +56,17 @@ Task<db::workspaces::Workspace> RunnerDesk::workspace(std::string name) {
   co_return row;
 }
 
-void RunnerDesk::note_claim(const LiveAttemptPtr& live, int node) {
-  const bool is_new_node = node >= 0 && live->attempt.slices.size() > 1 && live->claimed_nodes.insert(node).second;
-  if (live->attempt.claimed && !is_new_node) return;
-  if (!live->attempt.claimed) live->attempt.claimed = core_.clock.utc();
-  core_.scope.spawn("note claim", [](RunnerDesk& desk, AttemptName name, int node, base::UtcTime now) -> Task<void> {
-    auto changed = co_await desk.core_.reserve.insist([&] {
-      return desk.core_.database.write(
-          [&](db::Connection& connection) { return claim_attempt(connection, name, node, now); });
-    });
-    desk.dispatcher_.edited(changed.run);
-    desk.core_.events.notify();
-  }(*this, {live->run.id.value, live->attempt.number}, node, *live->attempt.claimed));
+Task<void> RunnerDesk::store_claim(LiveAttemptPtr live, int node) {
+  const bool is_gang = live->attempt.slices.size() > 1;
+  if (live->attempt.claimed && (!is_gang || node < 0 || live->claimed_nodes.contains(node))) co_return;
+  AttemptName name{live->run.id.value, live->attempt.number};
+  auto now = core_.clock.utc();
+  auto changed = co_await core_.database.write(
+      [&](db::Connection& connection) { return claim_attempt(connection, name, node, now); });
+  live->attempt.claimed = changed.attempt->claimed;
+  if (is_gang && node >= 0) live->claimed_nodes.insert(node);
+  dispatcher_.edited(changed.run);
+  core_.events.notify();
 }
 
 Task<void> RunnerDesk::add_environment(const model::RunRecord& run, wire::RunnerOrder& order) {
@@ -76,12 +82,13 @@ Task<void> RunnerDesk::add_environment(const model::RunRecord& run, wire::Runner
 
 Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_here) {
   auto live = get_live(name);
+  require_node(*live, node);
+  // On disk before the order leaves this process: after a crash nobody may believe that nothing has run. A full disk
+  // refuses it, and the runner asks again.
+  co_await store_claim(live, node);
   const auto& slices = live->attempt.slices;
-  if (node < 0 || static_cast<std::size_t>(node) >= slices.size())
-    throw Error(Code::invalid, fmt::format("attempt {} has no node {}", name.number, node)).field("node");
   const auto& spec = live->run.spec;
   auto home = co_await workspace(live->run.workspace);
-  note_claim(live, node);
   wire::RunnerOrder order;
   order.run = live->run.id;
   order.attempt = name.number;
@@ -110,11 +117,14 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_he
 
 Task<void> RunnerDesk::watch(AttemptName name, int node, rt::CancelToken cancel, net::BodyWriter& out) {
   auto live = get_live(name);
-  note_claim(live, -1);  // a runner that reconnects after a crash of ours has claimed, whatever was written
+  // A runner that was given its order by an earlier version, which wrote the claim behind its answer, has claimed.
+  if (!live->attempt.claimed) co_await core_.reserve.insist([&] { return store_claim(live, -1); });
   std::optional<model::EndReason> said;
   std::size_t told = 0;  // secrets that the runner has heard of in this stream
   while (!live->over) {
-    if (said == live->stop && live->secrets.size() > told && !live->secrets.hides_all(node)) {
+    // Nothing but the stop is said to a runner that is to stop: it listens no more, and "run" would be wrong.
+    const bool runs_on = said == live->stop && live->stop == model::EndReason::none;
+    if (runs_on && live->secrets.size() > told && !live->secrets.hides_all(node)) {
       told = live->secrets.size();
       co_await out.write("{\"desired\":\"run\",\"secrets\":true}\n");
       continue;
@@ -155,15 +165,19 @@ Task<void> RunnerDesk::hide_secret(AttemptName name, std::string id, std::string
 std::vector<GivenSecrets::Value> RunnerDesk::exchange_secrets(const AttemptName& name, int node,
                                                               const std::vector<std::string>& hidden) {
   auto live = get_live(name);
-  if (node < 0 || static_cast<std::size_t>(node) >= live->attempt.slices.size())
-    throw Error(Code::invalid, fmt::format("attempt {} has no node {}", name.number, node)).field("node");
+  require_node(*live, node);
   auto fresh = live->secrets.exchange(node, hidden);
   live->changed.notify();
   return fresh;
 }
 
-Task<void> RunnerDesk::process_ended(AttemptName name) {
-  get_live(name);
+Task<void> RunnerDesk::process_ended(AttemptName name, int node) {
+  auto live = get_live(name);
+  // A runner of an earlier version does not say its node; most runs have one only.
+  if (node < 0 && live->attempt.slices.size() == 1) node = 0;
+  if (node >= 0) require_node(*live, node);
+  // Known before it is on disk: from now on force would only hurt a delivery.
+  if (node >= 0) live->delivering.insert(node);
   auto now = core_.clock.utc();
   auto changed = co_await core_.reserve.spend([&] {
     return core_.database.write([&](db::Connection& connection) { return end_process(connection, name, now); });
@@ -201,18 +215,8 @@ Task<void> RunnerDesk::put_outputs(AttemptName name, std::vector<OutputFile> fil
 Task<void> RunnerDesk::add_notes(AttemptName name, std::vector<std::string> notes) {
   get_live(name);
   auto now = core_.clock.utc();
-  auto changed = co_await core_.database.write([&](db::Connection& connection) {
-    auto before = get_live_run(connection, name);
-    auto after = before;
-    for (auto& note : notes)
-      if (std::ranges::find(after.notes, note) == after.notes.end()) after.notes.push_back(note);
-    if (after.notes == before.notes || after.notes.size() > kMostNotes) return before;
-    ++after.generation;
-    db::runs::store(connection, before, after);
-    db::events::append_change(connection, after, "notes", notes.front(), now);
-    audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.notes", name.run_id);
-    return after;
-  });
+  auto changed = co_await core_.database.write(
+      [&](db::Connection& connection) { return server::add_notes(connection, name, notes, now); });
   dispatcher_.edited(changed);
   core_.events.notify();
 }
@@ -239,6 +243,7 @@ Task<void> RunnerDesk::require_whole_logs(AttemptName name, std::map<std::string
 Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::ExitRecord exit,
                                          std::map<std::string, std::uint64_t> log_bytes) {
   auto now = core_.clock.utc();
+  if (auto live = attempts_.find(name.run_id, name.number)) live->last_progress = core_.clock.steady();
   co_await require_whole_logs(name, std::move(log_bytes));
   auto finished = co_await core_.reserve.spend([&]() -> Task<NodeFinished> {
     // What followers have seen must be in the store before the run is over.
@@ -248,6 +253,7 @@ Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::Exit
   });
   if (auto live = attempts_.find(name.run_id, name.number)) {
     live->finished.insert(node);
+    if (exit.unkillable > 0) live->lingering.insert(node);
     live->changed.notify();
   }
   if (finished.gang_failed) dispatcher_.stop_gang(name.run_id);

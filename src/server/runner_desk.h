@@ -26,8 +26,8 @@ class RunnerDesk {
              const EnvironmentSite& environments)
       : core_(core), attempts_(attempts), logs_(logs), dispatcher_(dispatcher), environments_(environments) {}
 
-  // Answers from memory; the move to Running is written behind the answer. Losing that write in a crash loses nothing:
-  // the placement is on disk, and the runner speaks again when it reconnects.
+  // Answers when the claim, and with it the move to Running, is on disk: nothing of the user's runs before. Error
+  // no_space when the disk is full; the runner asks again.
   // `is_here`: the runner is on this machine and of this user.
   rt::Task<wire::RunnerOrder> claim(AttemptName name, int node, bool is_here);
   // One JSON line with what is desired of the runner, and another whenever that changes, until the attempt is over.
@@ -40,7 +40,11 @@ class RunnerDesk {
                                                     const std::vector<std::string>& hidden);
   // The run of a live attempt.
   const model::RunRecord& get_run(const AttemptName& name) const { return get_live(name)->run; }
-  rt::Task<void> process_ended(AttemptName name);
+  // No process of this node's task is left; outputs are being sent. `node` is negative when a runner of an earlier
+  // version does not say it.
+  rt::Task<void> process_ended(AttemptName name, int node);
+  // A caller that is a live attempt has brought bytes: its delivery gets on.
+  void note_progress(const net::Principal& who);
   rt::Task<void> put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files);
   rt::Task<void> put_outputs(AttemptName name, std::vector<OutputFile> files);
   rt::Task<void> add_notes(AttemptName name, std::vector<std::string> notes);
@@ -55,7 +59,7 @@ class RunnerDesk {
  private:
   LiveAttemptPtr get_live(const AttemptName& name) const;
   // The node is known when the runner claims, and not (negative) when it reconnects.
-  void note_claim(const LiveAttemptPtr& live, int node);
+  rt::Task<void> store_claim(LiveAttemptPtr live, int node);
   rt::Task<void> require_whole_logs(AttemptName name, std::map<std::string, std::uint64_t> log_bytes);
   rt::Task<void> seal_log(AttemptName name, int node);
   rt::Task<db::workspaces::Workspace> workspace(std::string name);

@@ -177,6 +177,7 @@ Task<Response> append_metrics(Services& services, Request& request) {
   services.dispatcher.require_live(name.run_id, name.number);
   auto piece = co_await read_journal_piece(request);
   piece.malformed = Malformed::skip;
+  services.desk.note_progress(request.principal);
   auto load = [name](db::Connection& connection) { return get_live_run(connection, name); };
   auto stand = co_await services.journals.append(load, std::move(piece));
   if (stand.noted) services.dispatcher.edited(*stand.noted);
@@ -224,7 +225,12 @@ Task<Response> add_notes(Services& services, Request& request) {
   co_return Response::empty(204);
 }
 
+void check_exit(const model::ExitRecord& exit) {
+  base::value_or_throw(model::check_range("exit.unkillable", exit.unkillable, 0, INT32_MAX));
+}
+
 Task<Response> report_state(Services& services, Request& request) {
+  allow_query(request, {"node"});
   auto body = co_await json_body(request);
   std::string state;
   model::ExitRecord exit;
@@ -233,10 +239,16 @@ Task<Response> report_state(Services& services, Request& request) {
     wire::read_exit(nested, exit);
   });
   base::value_or_throw(fields.finish());
+  check_exit(exit);
+  std::int64_t node = -1;  // a runner of an earlier version does not say it
+  if (request.query_value("node")) {
+    node = query_integer(request, "node", 0);
+    base::value_or_throw(model::check_range("node", node, 0, INT32_MAX));
+  }
   if (state != "finalizing")
     throw Error(Code::invalid, fmt::format("state must be finalizing, not '{}'", base::printable(state, 40)))
         .field("state");
-  co_await services.desk.process_ended(attempt_name(request));
+  co_await services.desk.process_ended(attempt_name(request), static_cast<int>(node));
   co_return Response::empty(204);
 }
 
@@ -269,6 +281,7 @@ Task<Response> finish(Services& services, Request& request) {
   std::map<std::string, std::uint64_t> log_bytes;
   if (const auto* logs = body.get_object().if_contains("logs")) log_bytes = read_log_totals(*logs);
   if (exit.reason == model::EndReason::none) throw Error(Code::invalid, "an exit needs a reason").field("exit.reason");
+  check_exit(exit);
   auto state = co_await services.desk.finish(attempt_name(request), node, std::move(exit), std::move(log_bytes));
   co_return json_response({{"status", model::state_name(state)}});
 }

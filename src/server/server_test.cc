@@ -95,6 +95,8 @@ providers:
     launcher: [nice, -n, "5"]
     work_dir: /var/lathe
     enforce_memory: false
+    stop_margin_seconds: 0.5
+    delivery_patience_seconds: 60
     machine: {cores: 4, memory_gb: 8, gpus: [a, b]}
 disk_budget_gb: 2
 store: {lease_hours: 1}
@@ -125,6 +127,8 @@ mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
   EXPECT_EQ(config->launcher, (std::vector<std::string>{"nice", "-n", "5"}));
   EXPECT_EQ(config->work, "/var/lathe");
   EXPECT_FALSE(config->enforce_memory);
+  EXPECT_EQ(config->stop_margin, std::chrono::milliseconds(500));
+  EXPECT_EQ(config->delivery_patience, std::chrono::minutes(1));
   EXPECT_EQ(config->machine->millicores, 4000);
   EXPECT_EQ(config->machine->gpus.size(), 2u);
   EXPECT_EQ(config->disk_budget_bytes, 2ull << 30);

@@ -33,6 +33,10 @@ model::Machine read_machine(const YAML::Node& node) {
   return machine;
 }
 
+std::chrono::milliseconds read_seconds(const std::string& name, const YAML::Node& node, double least) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(read_number(name, node, least, 86400) * 1000));
+}
+
 void read_local(SiteConfig& config, const YAML::Node& node) {
   const std::string prefix = "providers.local";
   read_map(prefix, node,
@@ -51,6 +55,10 @@ void read_local(SiteConfig& config, const YAML::Node& node) {
                {"launcher", [&](auto& n) { config.launcher = read_strings(prefix + ".launcher", n); }},
                {"work_dir", [&](auto& n) { config.work = read_absolute(prefix + ".work_dir", n); }},
                {"machine", [&](auto& n) { config.machine = read_machine(n); }},
+               {"stop_margin_seconds",
+                [&](auto& n) { config.stop_margin = read_seconds(prefix + ".stop_margin_seconds", n, 0); }},
+               {"delivery_patience_seconds",
+                [&](auto& n) { config.delivery_patience = read_seconds(prefix + ".delivery_patience_seconds", n, 1); }},
                {"enforce_memory", [&](auto& n) { config.enforce_memory = read_flag(prefix + ".enforce_memory", n); }},
            });
 }

@@ -22,6 +22,10 @@ struct SiteConfig {
   std::filesystem::path work;             // providers.local.work_dir
   std::optional<model::Machine> machine;  // providers.local.machine: a fixed inventory instead of the real one
   bool enforce_memory = true;             // providers.local.enforce_memory
+  // providers.local.stop_margin_seconds: beyond its grace, before a runner that was asked to stop is ended by force
+  std::chrono::milliseconds stop_margin = std::chrono::seconds(15);
+  // providers.local.delivery_patience_seconds: without any progress, before a delivery is broken off and begun anew
+  std::chrono::milliseconds delivery_patience = std::chrono::minutes(10);
   EnvironmentRules environments;          // environments
   std::filesystem::path key_folder;       // secrets.key_folder: where the keys of the workspaces' secrets are kept
   std::uint64_t disk_budget_bytes = 0;    // disk_budget_gb; 0: no budget

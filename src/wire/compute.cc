@@ -29,6 +29,12 @@ base::Result<model::ComputeTarget> parse_compute(std::string_view body, std::str
 json::object compute_json(const ComputeView& view) {
   const model::ComputeTarget& target = view.target;
   const model::NodeSize& size = view.fitted.size;
+  json::array notes(view.fitted.notes.begin(), view.fitted.notes.end()), held;
+  for (const auto& node : view.held) {
+    held.push_back({{"node", node.node}, {"run", node.run}});
+    notes.push_back(json::string(
+        fmt::format("node {} is held: processes of run {} live on and cannot be killed", node.node, node.run)));
+  }
   return {{"name", target.name},
           {"workspace", target.workspace},
           {"provider", target.provider},
@@ -42,13 +48,14 @@ json::object compute_json(const ComputeView& view) {
            {{"cores", static_cast<double>(size.millicores) / 1000},
             {"memory_bytes", size.memory_bytes},
             {"gpus", size.gpus}}},
-          {"notes", json::array(view.fitted.notes.begin(), view.fitted.notes.end())},
+          {"notes", std::move(notes)},
           {"nodes",
            {{"idle", view.nodes.idle},
             {"running", view.nodes.running},
             {"leaving", view.nodes.leaving},
             {"current", view.nodes.current},
             {"target", view.nodes.target}}},
+          {"held", std::move(held)},
           {"queue", view.queue}};
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "model/compute.h"
@@ -22,11 +24,17 @@ struct NodeCounts {
   int target = 0;  // what the queue calls for, within min and max
 };
 
+// A node that nobody is given: processes of a run that is over live on it and cannot be killed.
+struct HeldNode {
+  std::string node, run;
+};
+
 struct ComputeView {
   const model::ComputeTarget& target;
   const model::FittedSize& fitted;
   NodeCounts nodes;
   std::int64_t queue = 0;  // waiting runs
+  std::vector<HeldNode> held = {};
 };
 
 boost::json::object compute_json(const ComputeView& view);

@@ -40,13 +40,16 @@ void read_usage(Fields& fields, model::Usage& usage) {
 }
 
 json::object exit_json(const model::ExitRecord& exit) {
-  return {{"reason", model::end_reason_name(exit.reason)},
-          {"exit_code", exit.exit_code},
-          {"signal", exit.signal},
-          {"message", exit.message},
-          {"usage", usage_json(exit.usage)},
-          {"started", time_json(exit.started)},
-          {"ended", time_json(exit.ended)}};
+  json::object object{{"reason", model::end_reason_name(exit.reason)},
+                      {"exit_code", exit.exit_code},
+                      {"signal", exit.signal},
+                      {"message", exit.message},
+                      {"usage", usage_json(exit.usage)},
+                      {"started", time_json(exit.started)},
+                      {"ended", time_json(exit.ended)}};
+  // Left out while there are none: a server that is older than this field refuses what it does not know.
+  if (exit.unkillable > 0) object["unkillable"] = exit.unkillable;
+  return object;
 }
 
 void read_exit(Fields& fields, model::ExitRecord& exit) {
@@ -59,7 +62,8 @@ void read_exit(Fields& fields, model::ExitRecord& exit) {
       .text("message", exit.message)
       .object("usage", [&](Fields& nested) { read_usage(nested, exit.usage); })
       .time("started", exit.started)
-      .time("ended", exit.ended);
+      .time("ended", exit.ended)
+      .integer("unkillable", exit.unkillable);
 }
 
 json::object slice_json(const model::Slice& slice) {

@@ -184,6 +184,7 @@ json::object attempt_json(const model::AttemptRecord& attempt) {
                                                                              : json::value(nullptr);
   out["signal"] = over && attempt.exit.signal != 0 ? json::value(attempt.exit.signal) : json::value(nullptr);
   out["message"] = attempt.exit.message;
+  if (attempt.exit.unkillable > 0) out["unkillable"] = attempt.exit.unkillable;
   return out;
 }
 

@@ -12,7 +12,8 @@ import pytest
 from harness import processes
 from harness.checker import check_database, check_leftovers
 from harness.client import make_submit
-from harness.wait import wait_for
+from harness.faults import injected, needs_strace
+from harness.wait import never, wait_for
 
 
 def launcher(folder, text):
@@ -48,6 +49,74 @@ def test_a_runner_that_died_on_its_way_is_started_again_in_the_same_attempt(make
     run = client.submit("echo once")
     done = client.wait(run, "Completed")
     assert len(done["attempts"]) == 1 and client.log(run) == b"once\n" and started.read_text() == "\n" * 3
+
+
+# What a runner leaves that dies after it has made its spool and before it has claimed.
+HEADER_ONLY = """
+mkdir -p "$6/spool" && printf '{"format":1,"run":"%s","attempt":%s,"node":%s,"token":"%s"}\\n' \
+  "$LATHE_RUN" "$LATHE_ATTEMPT" "$LATHE_NODE" "$LATHE_RUN_TOKEN" > "$6/spool/spool.json" && exit 1
+"""
+
+
+def test_a_runner_that_died_before_it_claimed_is_started_again_in_the_same_attempt(make_server, tmp_path):
+    """Nothing of the user's has run, so nobody has to declare a retry."""
+    started = tmp_path / "started"
+    first = f'if [ ! -e {started} ]; then touch {started}; {HEADER_ONLY.strip()}; fi; exec "$@"'
+    server = make_server(config=launcher(tmp_path, first)).start().prepare()
+    client = server.client()
+    run = client.submit("echo once")
+    done = client.wait(run, "Completed")
+    assert len(done["attempts"]) == 1 and client.log(run) == b"once\n"
+    check_leftovers(server.state)
+
+
+@pytest.mark.root
+@needs_strace
+def test_a_script_whose_claim_was_not_on_disk_when_the_machine_died_has_not_run(make_server, tmp_path, mark):
+    """Commits are slow; then server, runner and the task's folder are gone, as after a power cut."""
+    gate, started, executions = tmp_path / "gate", tmp_path / "started", tmp_path / "executions"
+    config = launcher(tmp_path, f'echo >> {started}; while [ ! -e {gate} ]; do sleep 0.02; done; exec "$@"')
+    server = make_server(config=config).start().prepare()
+    client = server.client()
+    run = client.submit(f"echo >> {executions}; sleep 600", environment={"variables": {"E2E_MARK": mark}})
+    wait_for(started.exists, 20, "the launcher")
+    folder = server.state / "work" / f"{client.run(run)['sequence']}.1.0"
+    with injected(server.pid, "fdatasync,fsync", "delay_enter=30000000"):
+        gate.touch()
+        wait_for((folder / "spool" / "spool.json").exists, 20, "the runner")
+        never(executions.exists, 1, "a script whose claim is not on disk")
+        server.process.kill()
+    server.process.wait()
+    for pid in processes.runners_of(server.state):
+        processes.kill(pid)
+    wait_for(lambda: not processes.runners_of(server.state), 20, "the end of the runner")
+    shutil.rmtree(folder)
+    server.start()
+    wait_for(executions.exists, 20, "the script")
+    assert len(client.run(run)["attempts"]) == 1 and executions.read_text() == "\n"
+    client.cancel(run).expect(200)
+    client.wait(run, "Canceled")
+    assert executions.read_text() == "\n"
+
+
+def test_a_folder_that_is_away_does_not_start_a_second_attempt_beside_a_live_one(make_server, tmp_path, mark):
+    """A scratch cleaner, or a network disk that does not answer: the runner and its script live on."""
+    gate, executions = tmp_path / "gate", tmp_path / "executions"
+    server = make_server().start().prepare()
+    client = server.client()
+    line = f"echo >> {executions}; while [ ! -e {gate} ]; do sleep 0.02; done"
+    run = client.submit(line, retries={"infrastructure": 1}, environment={"variables": {"E2E_MARK": mark}})
+    wait_for(executions.exists, 20, "the script")
+    client.wait(run, "Running")
+    folder = server.state / "work" / f"{client.run(run)['sequence']}.1.0"
+    server.stop()
+    folder.rename(tmp_path / "away")
+    server.start()
+    never(lambda: len(client.run(run)["attempts"]) > 1, 2, "a second attempt")
+    (tmp_path / "away").rename(folder)
+    gate.touch()
+    done = client.wait(run, "Completed")
+    assert len(done["attempts"]) == 1 and executions.read_text() == "\n"
 
 
 def test_a_runner_that_never_comes_to_life_ends_its_run_as_lost(make_server, tmp_path):

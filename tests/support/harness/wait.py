@@ -13,3 +13,12 @@ def wait_for(condition, deadline=20.0, what="the condition", every=0.02):
         if time.monotonic() > end:
             raise AssertionError(f"{what} did not hold within {deadline} s; last value: {value!r}")
         time.sleep(every)
+
+
+def never(condition, seconds, what="the condition"):
+    """Fails as soon as condition() is true; looks for `seconds`. For what must not happen while something else holds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        assert not value, f"{what} happened: {value!r}"
+        time.sleep(0.02)
