@@ -33,13 +33,13 @@ class Done:
 
 
 def patient(client):
-    """The client, for which a server that is stopping (503) is as good as none."""
+    """The client, for which a server that is stopping (503), or whose disk is full (507) or broken, is as good as none."""
     request = client.request
 
     def ask(*arguments, **options):
         answer = request(*arguments, **options)
-        if answer.status == 503:
-            raise ConnectionError("the server is unavailable")
+        if answer.status in (503, 507) or (answer.status == 500 and answer.error() == "io"):
+            raise ConnectionError(f"the server is unavailable: {answer.status}")
         return answer
 
     client.request = ask

@@ -174,7 +174,7 @@ class Server:
 
     @property
     def token(self):
-        return (self.state / "token").read_text().strip()
+        return (self.state / "token").read_text(errors="ignore").strip()  # a damaged one opens nothing
 
     def client(self, token=None, workspace="default", timeout=30):
         """Over the Unix socket."""
