@@ -26,7 +26,7 @@ class StartFailed(Exception):
 
 
 class Server:
-    def __init__(self, state=None, options=(), config=None, environment=None, prefix=(), user=None):
+    def __init__(self, state=None, options=(), config=None, environment=None, prefix=(), user=None, binary=None):
         """With `user`, a number, the server belongs to that ordinary user; only root can make such a one."""
         # A short path: a Unix socket's is at most 107 bytes.
         self.own_folder = None if state else tempfile.mkdtemp(prefix="lathe-e2e-")
@@ -40,7 +40,9 @@ class Server:
         if UV.exists():
             own["LATHE_UV"] = str(UV)
         self.environment = os.environ | own | (environment or {})
-        self.process, self.user, self.binary = None, user, paths.BINARY
+        self.process, self.user, self.binary = None, user, pathlib.Path(binary or paths.BINARY)
+        if self.binary not in paths.PROGRAMS:
+            paths.PROGRAMS.append(self.binary)
         if user is not None:
             self._give_to_user()
         if config is not None:
