@@ -86,7 +86,11 @@ def check_machine(server, runs):
     check_leftovers(server.state)
     check_slots(server.client())
     check_mounts(server.state)
-    wait_for(lambda: cgroups.are_removed(cgroups.of_runs(runs)), 20, "the end of all control groups")
+    check_groups(runs)
+
+
+def check_groups(runs, deadline=20):
+    wait_for(lambda: not cgroups.of_runs(runs), deadline, "the end of all control groups")
 
 
 def check_files(server):
@@ -98,14 +102,14 @@ def check_files(server):
     check_blobs(server.state)
 
 
-def check_slots(client):
+def check_slots(client, deadline=20):
     """Every node of every target is free, and nobody waits."""
 
     def busy():
         computes = client.items(client.path("computes"))
         return {one["name"]: one["nodes"] for one in computes if one["nodes"]["running"] or one["queue"]}
 
-    wait_for(lambda: not busy(), 20, "free nodes")
+    wait_for(lambda: not busy(), deadline, "free nodes")
 
 
 def check_mounts(state):
@@ -114,9 +118,9 @@ def check_mounts(state):
     assert not left, f"mounts are left: {left}"
 
 
-def check_processes(state, marker):
-    wait_for(lambda: not processes.with_environment("E2E_MARK", marker), 10, "the end of all processes of runs")
-    wait_for(lambda: not processes.runners_of(state), 10, "the end of all runners")
+def check_processes(state, marker, deadline=10):
+    wait_for(lambda: not processes.with_environment("E2E_MARK", marker), deadline, "the end of all processes of runs")
+    wait_for(lambda: not processes.runners_of(state), deadline, "the end of all runners")
 
 
 def task_folders(state):
@@ -124,10 +128,10 @@ def task_folders(state):
     return [folder for folder in (state / "work").iterdir() if not folder.name.startswith("spare.")]
 
 
-def check_leftovers(state):
+def check_leftovers(state, deadline=20):
     """When all runs are over, nothing of them is left outside of the database and the store."""
-    wait_for(lambda: not task_folders(state), 20, "the end of all task folders")
-    wait_for(lambda: not list((state / "live").iterdir()), 20, "the end of all live logs")
+    wait_for(lambda: not task_folders(state), deadline, "the end of all task folders")
+    wait_for(lambda: not list((state / "live").iterdir()), deadline, "the end of all live logs")
 
 
 def check_database(state):
