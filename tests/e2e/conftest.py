@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -111,6 +112,16 @@ def holder(binary):
             yield Holder(server, pathlib.Path(folder))
         for pid in processes.with_environment("LATHE_HOLD", folder):
             processes.kill(pid)
+
+
+@pytest.fixture
+def meeting_place():
+    """A folder where scripts of runs and the test leave each other files, whoever the runs belong to. Not in /tmp, which a
+    run may have for itself."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-meet-", dir="/var/tmp"))
+    folder.chmod(0o777)  # no sticky bit: both sides take files away
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -1,20 +1,26 @@
-"""kill -9 of runners: their processes die with them, the attempt ends node-lost, its spool is delivered exactly once."""
+"""kill -9 of runners, of what guards their runs, of adopters and of the fork server, alone and together: the processes of
+the run die, the attempt ends once, and its spool is delivered exactly once."""
 
-import sys
+import os
 import time
 
 import pytest
 
 from harness import processes
 from harness.campaign import Campaign
-from harness.checker import check_blobs, check_database, check_events, check_leftovers, check_processes
+from harness.checker import check_events, check_files, check_machine, check_processes
 from harness.client import new_id
+from harness.paths import PYTHON
 from harness.server import Server
+from harness.victims import COMPANIES, kill_company
 from harness.wait import wait_for
 
-# Counts for ever, or `$COUNT` lines; leaves a daemon of its own behind: forked twice, in a session of its own.
+# Saves a checkpoint, then counts for ever, or `$COUNT` lines; leaves a daemon of its own behind: forked twice, in a session
+# of its own.
 SCRIPT = """
 import os, subprocess, sys, time
+os.makedirs("outputs", exist_ok=True)
+with open("outputs/checkpoint", "w") as file: file.write("saved")
 subprocess.run(["/bin/sh", "-c", "setsid sleep 600 </dev/null >/dev/null 2>&1 &"])
 i, end = 0, int(os.environ["COUNT"])
 while i != end:
@@ -24,6 +30,9 @@ while i != end:
     if i % 50 == 0: time.sleep(0.005)
 """
 AT_ONCE = 5
+NOBODY = 65534
+# What the run comes to when nobody is killed: a number of lines, or a stop that somebody asks for.
+PLANS = ("endless", "endless", "short", "cancel", "time-out")
 
 
 def lines(count):
@@ -33,9 +42,7 @@ def lines(count):
 def runner_of(client, run):
     """The process of the runner itself, by the folder of its task; not its guardian, and not an adopter."""
     found = client.run(run)
-    folder = client.socket_path.parents[1] / "work" / f"{found['sequence']}.{found['attempt']}.0"
-    runners = [pid for pid in processes.with_argument(folder) if b"--work" in processes.arguments(pid)]
-    return next((pid for pid in runners if processes.name(pid) != "lathe-guardian" and processes.is_alive(pid)), None)
+    return processes.runner_of(client.socket_path.parents[1], f"{found['sequence']}.{found['attempt']}.0")
 
 
 def kill_runner(client, run):
@@ -49,50 +56,74 @@ def check_log(log):
 
 def submit(client, mark, count, **fields):
     variables = {"E2E_MARK": mark, "COUNT": str(count)}
-    return client.submit([sys.executable, "-c", SCRIPT], environment={"variables": variables}, **fields)
+    return client.submit([PYTHON, "-c", SCRIPT], environment={"variables": variables}, **fields)
 
 
-def check_end(client, run, seen):
-    done = client.wait(run, "Failed", "Completed", deadline=60)
+def submit_plan(client, mark, plan):
+    limit = {"max_run_duration_seconds": 1} if plan == "time-out" else {}
+    return submit(client, mark, 400 if plan == "short" else -1, grace_seconds=0, **limit)
+
+
+def check_end(client, run, seen, plan="endless", company=("runner",)):
+    if client.status(run) not in ("Completed", "Failed", "Canceled") and not set(company) & {"runner", "guard"}:
+        client.cancel(run).expect(200, 202, 409)  # nobody has ended it: its script goes on for ever
+        plan = "cancel"
+    done = client.wait(run, "Failed", "Completed", "Canceled", deadline=60)
     check_events(client, run)
+    assert len(done["attempts"]) == 1, done["attempts"]
     log = client.log(run)
     check_log(log)
     assert log.startswith(seen), "bytes that a client had seen are gone"
-    if done["status"] == "Failed":
-        assert done["error"]["code"] == "node-lost", done["error"]
-        assert done["attempts"][-1]["reason"] == "node-lost"
-    else:
-        assert log == lines(400)
+    if log:  # whatever ends a run, what it had saved before arrives
+        assert client.file(run, "outputs/checkpoint").expect(200).body == b"saved", f"{company} under {plan}"
+    check_status(done, log, plan, company)
     return done["status"]
 
 
+def check_status(done, log, plan, company):
+    if plan == "cancel":
+        return  # who was first, the cancel or the kill, is open; either end is one
+    if done["status"] == "Failed" and "guard" not in company and plan != "time-out":
+        assert done["error"]["code"] == "node-lost" and done["attempts"][-1]["reason"] == "node-lost", done["error"]
+    if done["status"] == "Completed":
+        assert plan == "short" and log == lines(400)
+    assert done["status"] != "Canceled", "nobody has cancelled it"
+
+
 @pytest.mark.campaign
-def test_a_killed_runner_ends_its_attempt_and_its_spool_is_delivered_once():
+def test_whoever_is_killed_the_attempt_ends_and_its_spool_is_delivered_once():
     campaign = Campaign("kill-runner", "LATHE_RUNNER_KILLS", 50)
-    mark = new_id("mark")
-    with Server() as server:
-        client = server.client()
-        for block in campaign.blocks(AT_ONCE):
-            # Some scripts are short, so that some kills fall on their end and on the delivery.
-            runs = [submit(client, mark, chance.choice([-1, -1, 400])) for _, chance in block]
-            for (_, chance), run in zip(block, runs):
-                wait_for(lambda: runner_of(client, run) or client.status(run) in ("Completed", "Failed"), 30, f"the runner of {run}")
-                time.sleep(chance.uniform(0, 0.3))  # the moment of the fault, not a wait
-                seen, pid = client.log(run), runner_of(client, run)
-                if chance.random() < 0.2:
-                    server.kill()
-                if pid:
-                    processes.kill(pid)
-                if not server.is_up():
-                    server.start()
-                status = check_end(client, run, seen)
-                campaign.add(**{"node-lost" if status == "Failed" else "completed": 1})
-            wait_for(lambda: not processes.with_environment("E2E_MARK", mark), 10, "the end of all processes")
-        check_processes(server.state, mark)
-        check_leftovers(server.state)
-        server.stop()
-        check_database(server.state)
-        check_blobs(server.state)
+    for block in campaign.blocks(25):
+        mark = new_id("mark")
+        # Every other block belongs to an ordinary user, for whom the modes of files count.
+        ordinary = block[0][0] // 25 % 2 == 1 and os.geteuid() == 0
+        with processes.ended(mark), Server(user=NOBODY if ordinary else None) as server:
+            runs = []
+            for start in range(0, len(block), AT_ONCE):
+                runs += kill_some(server, mark, block[start : start + AT_ONCE], campaign)
+            check_processes(server.state, mark)
+            check_machine(server, runs)
+            check_files(server)
+
+
+def kill_some(server, mark, faults, campaign):
+    """Several runs at once, each with its own plan and company; their ends overlap. Their ids."""
+    client, under_way = server.client(), []
+    for _, chance in faults:
+        plan, company = chance.choice(PLANS), chance.choice(COMPANIES)
+        under_way.append((submit_plan(client, mark, plan), plan, company, chance))
+    ends = []
+    for run, plan, company, chance in under_way:
+        wait_for(lambda: runner_of(client, run) or client.run(run)["ended"], 30, f"the runner of {run}")
+        time.sleep(chance.uniform(0, 0.3))  # the moment of the fault, not a wait
+        seen = client.log(run)
+        if plan == "cancel":
+            client.cancel(run).expect(200, 202, 409)
+        kill_company(server, client, run, company)
+        ends.append((run, seen, plan, company))
+    for run, seen, plan, company in ends:
+        campaign.add(**{check_end(client, run, seen, plan, company): 1})
+    return [run for run, *_ in ends]
 
 
 def test_a_lost_node_is_told_apart_from_a_failing_script(server, client, mark):

@@ -4,10 +4,12 @@ import threading
 
 import pytest
 
-from harness.attempt import exit_record
+from harness import processes
+from harness.attempt import HeldAttempt, exit_record
 from harness.blobs import digest, pack
 from harness.client import LOG
 from harness.registry import put_files, save_dataset
+from harness.server import holding_config
 
 
 @pytest.fixture
@@ -206,10 +208,43 @@ def test_racing_finish_and_cancel_give_one_end(holder):
         assert len(ends) == 1
 
 
-def test_a_linked_log_is_taken_or_honestly_not_offered(attempt):
+def spool_of(holder, attempt):
+    return holder.server.state / "work" / f"{holder.client.run(attempt.run)['sequence']}.{attempt.number}.0" / "spool"
+
+
+def linked(attempt, size, segment=0, seal=False):
+    return attempt.call("logs/linked", {"name": LOG, "segment": segment, "size": size, "seal": seal})
+
+
+def test_a_linked_log_is_read_from_the_spool_as_far_as_it_was_told(holder, attempt):
     attempt.claim().expect(200)
-    answer = attempt.call("logs/linked", {"name": LOG, "segment": 0, "size": 0, "seal": False})
-    assert answer.status in (200, 404, 409, 501), answer.body
+    (spool_of(holder, attempt) / "log.0").write_bytes(b"linked and more")
+    assert linked(attempt, 6).expect(200).json()["size"] == 6
+    assert holder.client.log(attempt.run) == b"linked"
+    linked(attempt, 6).expect(200)
+    assert linked(attempt, 15, seal=True).expect(200).json()["size"] == 15
+    (spool_of(holder, attempt) / "log.1").write_bytes(b", twice")
+    linked(attempt, 7, segment=1, seal=True).expect(200)
+    attempt.finish(logs={LOG: {"segments": 2, "size": 22}}).expect(200)
+    assert holder.client.log(attempt.run) == b"linked and more, twice"
+
+
+def test_a_log_that_cannot_be_linked_is_not_taken_and_its_bytes_may_be_sent(holder, attempt):
+    """It is not there, shorter than was said, or no plain file; or other bytes have come before."""
+    attempt.claim().expect(200)
+    spool = spool_of(holder, attempt)
+    assert linked(attempt, 1).expect(501).error() == "unsupported"
+    (spool / "log.0").write_bytes(b"abc")
+    assert linked(attempt, 4).expect(501).error() == "unsupported"
+    (spool / "log.0").unlink()
+    (spool / "log.0").symlink_to("/etc/passwd")
+    assert linked(attempt, 1).expect(501).error() == "unsupported"
+    assert holder.client.log(attempt.run) == b""
+    attempt.append(b"sent", 0).expect(200)
+    (spool / "log.0").unlink()
+    (spool / "log.0").write_bytes(b"other")
+    assert linked(attempt, 5).expect(501).error() == "unsupported"
+    assert holder.client.log(attempt.run) == b"sent"
 
 
 def test_a_linked_log_cannot_name_a_file_of_its_choice(attempt):
@@ -218,10 +253,28 @@ def test_a_linked_log_cannot_name_a_file_of_its_choice(attempt):
         attempt.call("logs/linked", {"name": name, "segment": 0, "size": 10, "seal": True}).expect(400)
 
 
-def test_the_size_of_an_append_is_bounded(attempt):
+def test_the_size_of_an_append_is_bounded(holder, attempt):
+    """At its right place, so that only its size can be the reason."""
     attempt.claim().expect(200)
-    order = attempt.claim().json()
-    assert attempt.append(b"x", order["segment_bytes"] + 1).status in (400, 409, 413)
+    attempt.append(bytes((16 << 20) + 1), 0).expect(413)
+    assert attempt.positions()[LOG]["size"] == 0 and holder.client.log(attempt.run) == b""
+    attempt.append(bytes(1 << 20), 0).expect(200)
+
+
+def test_the_size_of_a_segment_is_bounded(make_server, tmp_path, request):
+    """What the order says holds for the server, too: a runner that goes on in a full segment is refused."""
+    config = holding_config(tmp_path) | {"logs": {"segment_mb": 1}}
+    server = make_server(config=config).start().prepare()
+    attempt = HeldAttempt(server, tmp_path, server.client().submit("true"))
+    for pid in processes.with_environment("LATHE_HOLD", str(tmp_path)):
+        request.addfinalizer(lambda pid=pid: processes.kill(pid))
+    order = attempt.claim().expect(200).json()
+    assert order["segment_bytes"] == 1 << 20
+    attempt.append(bytes(1 << 20), 0).expect(200)
+    assert attempt.append(b"x", 1 << 20).status in (400, 409, 413)
+    assert attempt.positions()[LOG]["size"] == 1 << 20
+    attempt.append(b"", 1 << 20, seal=True).expect(200)
+    attempt.append(b"x", 0, segment=1).expect(200)
 
 
 def test_an_order_survives_a_restart_of_the_server(holder, attempt):

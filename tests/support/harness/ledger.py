@@ -23,7 +23,15 @@ class Ledger:
         self._add(what="acknowledged", run=run, action=action, **facts)
 
     def runs_attempted(self):
-        return {row["run"]: row for row in self.rows if row["what"] == "attempted"}
+        return {row["run"]: row for row in self.snapshot() if row["what"] == "attempted"}
 
     def runs_acknowledged(self, action="submit"):
-        return {row["run"] for row in self.rows if row["what"] == "acknowledged" and row["action"] == action}
+        return {row["run"] for row in self.acknowledgements(action)}
+
+    def acknowledgements(self, action=None):
+        """Rows of what the server has said yes to: of one kind, or of every kind."""
+        return [row for row in self.snapshot() if row["what"] == "acknowledged" and action in (None, row["action"])]
+
+    def snapshot(self):
+        with self.lock:
+            return list(self.rows)

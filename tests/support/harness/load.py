@@ -1,13 +1,21 @@
-"""Load: clients that submit runs, cancel some, and wait for their ends, through any number of server restarts."""
+"""Load: clients that submit runs, cancel some, wait for their ends and do a deed with each, through any number of server
+restarts. What the server has acknowledged goes into the ledger."""
 
 import http.client
 import random
 import threading
 
 from .client import TERMINAL, make_submit, new_id
+from .deeds import DEEDS
 
 LINES = 20
-BODY = f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); done; mkdir -p outputs; echo $AZUREML_RUN_ID > outputs/id"
+# What the SDK would write to its journal.
+METRIC = {"name": "load", "kind": "scalar", "value": 1, "time": 1.5}
+JOURNAL = """echo '{"name":"load","kind":"scalar","value":1,"time":1.5}' >> "$LATHE_METRICS_DIR/load.jsonl\""""
+BODY = (
+    f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); done; "
+    f"{JOURNAL}; mkdir -p outputs; echo $AZUREML_RUN_ID > outputs/id"
+)
 WHOLE_LOG = b"".join(b"line %d\n" % i for i in range(LINES))
 # kind → (shell line, the status it must reach when nobody cancels it)
 KINDS = {
@@ -16,6 +24,26 @@ KINDS = {
     "failing": (f"{BODY}; exit 3", "Failed"),
     "cancelled": (f"{BODY}; sleep 600", "Canceled"),
 }
+
+
+class Done:
+    """Stands for the answer to a deed of several requests."""
+
+    status = 200
+
+
+def patient(client):
+    """The client, for which a server that is stopping (503), or whose disk is full (507) or broken, is as good as none."""
+    request = client.request
+
+    def ask(*arguments, **options):
+        answer = request(*arguments, **options)
+        if answer.status in (503, 507) or (answer.status == 500 and answer.error() == "io"):
+            raise ConnectionError(f"the server is unavailable: {answer.status}")
+        return answer
+
+    client.request = ask
+    return client
 
 
 class Load:
@@ -64,12 +92,16 @@ class Load:
             lambda answer: answer.json()["status"] in TERMINAL,
         )
 
+        deed = chance.choice(list(DEEDS))
+        if self._until_answered(lambda client: DEEDS[deed](client, submit["id"]) or Done, (200,)):
+            self.ledger.acknowledged(submit["id"], deed)
+
     def _until_answered(self, call, wanted, is_enough=lambda answer: True):
         """Calls until the server answers well; a server that is away or stopping is asked again. None at the end of the load."""
         while True:
             try:
-                answer = call(self.server.client(timeout=10))
-                assert answer.status in (*wanted, 503), f"{answer.status}: {answer.body!r}"
+                answer = call(patient(self.server.client(timeout=10)))
+                assert answer.status in wanted, f"{answer.status}: {answer.body!r}"
                 if answer.status in wanted and is_enough(answer):
                     return answer
             except (OSError, http.client.HTTPException, ValueError):

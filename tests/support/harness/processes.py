@@ -1,9 +1,12 @@
 """Finds processes through /proc: by an environment variable or by their arguments. Looks only at processes that were
 started after the tests: everybody else's are none of their business."""
 
+import contextlib
 import os
 import pathlib
 import signal
+
+from . import paths
 
 
 def _read(pid, name):
@@ -68,15 +71,54 @@ def is_alive(pid):
     return bool(status) and status.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
 
+def parent(pid):
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if fields else 0
+
+
+def children(pid):
+    """Live direct children."""
+    return [child for child in pids() if parent(child) == pid and is_alive(child)]
+
+
+def is_lathe(pid):
+    """Whether it is a process of our own program, under whatever name, and not one that a run has started."""
+    try:
+        program = os.stat(f"/proc/{pid}/exe")
+    except OSError:
+        return False
+    return any(os.path.samestat(program, os.stat(known)) for known in paths.PROGRAMS if known.exists())
+
+
+def helpers_of(runner):
+    """Processes of our own below a runner, found by their relation to it: what guards the run and ends its processes."""
+    found, look = [], [runner]
+    while look:
+        below = [child for child in children(look.pop()) if is_lathe(child)]
+        found, look = found + below, look + below
+    return found
+
+
+def fork_servers_of(server):
+    """Children of our own that a server starts its runners from: those that have no task."""
+    words = ((child, arguments(child)) for child in children(server) if is_lathe(child))
+    return [child for child, given in words if b"--work" not in given and b"--adopt" not in given]
+
+
+def adopters_of(state):
+    return [pid for pid in with_argument(state) if b"--adopt" in arguments(pid) and is_alive(pid)]
+
+
 def runners_of(state):
     """`lathe runner` processes whose work folder lies in this state folder."""
     return [pid for pid in with_argument(state) if b"runner" in arguments(pid)]
 
 
 def runner_of(state, task):
-    """The runner of one task ("RUN.ATTEMPT.NODE"), not its guardian, which looks the same but leads no session."""
-    found = (pid for pid in with_argument(f"{state}/work/{task}") if os.getsid(pid) == pid)
-    return next(found, None)
+    """The runner of one task ("RUN.ATTEMPT.NODE"): not a helper below it that looks the same, and not an adopter."""
+    folder = f"{state}/work/{task}"
+    found = {pid for pid in with_argument(folder) if b"--work" in arguments(pid) and is_lathe(pid) and is_alive(pid)}
+    return next((pid for pid in found if parent(pid) not in found), None)
 
 
 def kill(pid, number=signal.SIGKILL):
@@ -89,3 +131,13 @@ def kill(pid, number=signal.SIGKILL):
 def parent(pid):
     fields = _read(pid, "stat").rpartition(b")")[2].split()
     return int(fields[1]) if fields else 0
+
+
+@contextlib.contextmanager
+def ended(mark):
+    """Whatever the outcome, no process of runs with this mark outlives the block."""
+    try:
+        yield
+    finally:
+        for pid in with_environment("E2E_MARK", mark):
+            kill(pid)

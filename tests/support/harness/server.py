@@ -26,7 +26,8 @@ class StartFailed(Exception):
 
 
 class Server:
-    def __init__(self, state=None, options=(), config=None, environment=None, prefix=()):
+    def __init__(self, state=None, options=(), config=None, environment=None, prefix=(), user=None, binary=None):
+        """With `user`, a number, the server belongs to that ordinary user; only root can make such a one."""
         # A short path: a Unix socket's is at most 107 bytes.
         self.own_folder = None if state else tempfile.mkdtemp(prefix="lathe-e2e-")
         self.state = pathlib.Path(state or self.own_folder) / ("" if state else "state")
@@ -39,7 +40,11 @@ class Server:
         if UV.exists():
             own["LATHE_UV"] = str(UV)
         self.environment = os.environ | own | (environment or {})
-        self.process = None
+        self.process, self.user, self.binary = None, user, pathlib.Path(binary or paths.BINARY)
+        if self.binary not in paths.PROGRAMS:
+            paths.PROGRAMS.append(self.binary)
+        if user is not None:
+            self._give_to_user()
         if config is not None:
             self.write_config(config)
 
@@ -47,15 +52,37 @@ class Server:
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.state / "config.yaml").write_text(yaml.safe_dump(config))
 
+    def _give_to_user(self):
+        self.binary = paths.public_binary()
+        home = self.state.parent
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (home, self.state):
+            os.chown(folder, self.user, self.user)
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": tempfile.gettempdir()} | {
+            name: self.environment[name] for name in ("LATHE_KEY_FOLDER", "XDG_CACHE_HOME")
+        }
+
     # --- life
 
     def start(self, deadline=30):
         """Returns when the server answers; StartFailed when it ends instead."""
+        ready = self.launch()
+        with ready:
+            readable, _, _ = select.select([ready], [], [], deadline)
+            if not readable:
+                self.kill()
+                raise StartFailed("no answer", f"not ready within {deadline} s: {self.said()}")
+            if not ready.read(1):
+                raise StartFailed(self.process.wait(), self.said())
+        return self
+
+    def launch(self):
+        """Starts the process and waits for nothing; the pipe on which it tells that it is ready."""
         reader, writer = os.pipe()
         self.stderr = tempfile.TemporaryFile()
         command = [
             *self.prefix,
-            str(paths.BINARY),
+            str(self.binary),
             "server",
             "--state",
             str(self.state),
@@ -72,17 +99,17 @@ class Server:
                 stdout=self.stderr,
                 stderr=self.stderr,
                 start_new_session=True,
+                **({} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}),
             )
         finally:
             os.close(writer)
-        with os.fdopen(reader, "rb") as ready:
-            readable, _, _ = select.select([ready], [], [], deadline)
-            if not readable:
-                self.kill()
-                raise StartFailed("no answer", f"not ready within {deadline} s: {self.said()}")
-            if not ready.read(1):
-                raise StartFailed(self.process.wait(), self.said())
-        return self
+        return os.fdopen(reader, "rb")
+
+    def start_and_kill(self, seconds):
+        """A kill -9 so many seconds after the start: while it reads its state, recovers, or has just begun to serve."""
+        with self.launch() as ready:
+            select.select([ready], [], [], seconds)
+            self.kill()
 
     def prepare(self):
         """Makes the workspace `default` and in it the compute target `pool`, on which eight runs fit at once."""
@@ -149,7 +176,7 @@ class Server:
 
     @property
     def token(self):
-        return (self.state / "token").read_text().strip()
+        return (self.state / "token").read_text(errors="ignore").strip()  # a damaged one opens nothing
 
     def client(self, token=None, workspace="default", timeout=30):
         """Over the Unix socket."""
@@ -162,7 +189,7 @@ class Server:
     def cli(self, *arguments, check=True, timeout=120, prefix=(), **options):
         """Runs `PREFIX lathe --state … ARGUMENTS`; returns the finished process with text output."""
         done = subprocess.run(
-            [*prefix, str(paths.BINARY), "--state", str(self.state), *map(str, arguments)],
+            [*prefix, str(self.binary), "--state", str(self.state), *map(str, arguments)],
             capture_output=True,
             text=True,
             timeout=timeout,
