@@ -128,11 +128,6 @@ def kill(pid, number=signal.SIGKILL):
         pass
 
 
-def parent(pid):
-    fields = _read(pid, "stat").rpartition(b")")[2].split()
-    return int(fields[1]) if fields else 0
-
-
 @contextlib.contextmanager
 def ended(mark):
     """Whatever the outcome, no process of runs with this mark outlives the block."""
