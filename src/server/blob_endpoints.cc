@@ -1,6 +1,7 @@
 // Blobs and trees: asking what is missing, sending many at once, resuming a large one, and reading back.
 #include <optional>
 
+#include "base/strings.h"
 #include "cas/pack.h"
 #include "cas/partial_uploads.h"
 #include "cas/tree.h"
@@ -23,7 +24,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kMaxDigestsAsked = 10'000;
-constexpr std::size_t kFeedBytes = 1u << 20;
+constexpr std::size_t kFeedBytes = 512u << 10;
+constexpr std::size_t kPackPiece = 128u << 10;
 constexpr std::uint64_t kLargeBlob = 8u << 20;
 constexpr std::uint64_t kNoLimit = UINT64_MAX;  // streamed to disk; the disk is the limit
 
@@ -83,6 +85,8 @@ Task<bool> read_piece(Request& request, std::string& piece) {
 // Reads the body in large pieces and hands each to `take` on the pool, where one is stored while the next is read.
 template <class Take>
 Task<void> feed_body(Core& core, Request& request, Take take) {
+  // One piece is read while another is stored.
+  co_await request.body->hold(std::min<std::uint64_t>(2 * kFeedBytes, request.body->content_length().value_or(UINT64_MAX)));
   std::string reading, storing;
   reading.reserve(kFeedBytes + 64 * 1024);
   std::exception_ptr failed;
@@ -203,22 +207,27 @@ Task<Response> get_tree(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
   auto digest = path_digest(request);
+  // Before it is opened, which hashes it.
+  auto size = co_await core.files.run(core.home, [&] { return core.store.find(digest); });
+  if (size && *size > cas::kMaxTreeBytes)
+    throw Error(Code::too_large, fmt::format("a tree manifest of {}; at most {}", base::human_bytes(*size),
+                                             base::human_bytes(cas::kMaxTreeBytes)));
+  auto blob = co_await core.store_work.open_blob(digest);
+  co_await services.trees.require_tree(digest, blob);
   Response response;
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;
-  response.body = co_await core.files.run(core.home, [&] {
-    auto bytes = base::value_or_throw(core.store.read(digest, cas::kMaxTreeBytes));
-    base::value_or_throw(cas::decode_tree(bytes));  // only a tree may be read as one
-    return bytes;
-  });
+  // From the file: a manifest of many megabytes in memory for each slow reader would add up.
+  const auto length = blob.size();
+  response.body = net::FileBody{blob.release(), 0, length};
   co_return response;
 }
 
 Task<Response> get_tree_pack(Services& services, Request& request) {
   allow_query(request, {});
   auto& core = services.core;
-  auto blobs = distinct_blobs(co_await read_tree(core, path_digest(request)));
-  for (const auto& blob : blobs)
+  auto blobs = co_await services.trees.blobs_of(path_digest(request));
+  for (const auto& blob : *blobs)
     if (blob.size > kLargeBlob) co_await core.store_work.open_blob(blob.digest);  // hashed there, not while packing
   auto encoder = std::make_shared<cas::PackEncoder>(
       std::move(blobs), [&core](const cas::BlobInfo& info) { return core.store.open(info.digest); });
@@ -226,7 +235,7 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;
   response.body = net::StreamBody([&core, encoder](net::BodyWriter& out) -> Task<void> {
-    std::string piece(kFeedBytes, '\0');
+    std::string piece(kPackPiece, '\0');
     for (;;) {
       auto got = co_await core.files.run(core.home, [&] { return base::value_or_throw(encoder->read(piece)); });
       if (got == 0) co_return;

@@ -59,7 +59,7 @@ void RunnerDesk::note_claim(const LiveAttemptPtr& live, int node) {
           [&](db::Connection& connection) { return claim_attempt(connection, name, node, now); });
     });
     desk.dispatcher_.edited(changed.run);
-    desk.core_.events.notify();
+    desk.core_.events.notify(changed.run.id.value);
   }(*this, {live->run.id.value, live->attempt.number}, node, *live->attempt.claimed));
 }
 
@@ -120,7 +120,10 @@ Task<void> RunnerDesk::watch(AttemptName name, int node, rt::CancelToken cancel,
       continue;
     }
     if (said == live->stop) {
-      co_await live->changed.changed(live->changed.version(), cancel);
+      // An empty line when there is nothing to say: a runner that hears nothing for long connects anew.
+      const auto seen = live->changed.version();
+      if (!co_await live->changed.changed_within(seen, core_.home, core_.site.limits.heartbeat, cancel))
+        co_await out.write("\n");
       continue;
     }
     said = live->stop;
@@ -169,7 +172,7 @@ Task<void> RunnerDesk::process_ended(AttemptName name) {
     return core_.database.write([&](db::Connection& connection) { return end_process(connection, name, now); });
   });
   dispatcher_.edited(changed.run);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files) {
@@ -190,7 +193,7 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.artifacts",
           name.run_id, detail);
   });
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::put_outputs(AttemptName name, std::vector<OutputFile> files) {
@@ -214,7 +217,7 @@ Task<void> RunnerDesk::add_notes(AttemptName name, std::vector<std::string> note
     return after;
   });
   dispatcher_.edited(changed);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::seal_log(AttemptName name, int node) {
@@ -252,7 +255,7 @@ Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::Exit
   }
   if (finished.gang_failed) dispatcher_.stop_gang(name.run_id);
   if (finished.attempt_over && finished.changed) dispatcher_.attempt_over(finished);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
   co_return finished.run.state;
 }
 
