@@ -75,12 +75,12 @@ base::Result<PackSummary> PackDecoder::finish() const {
 
 base::Result<void> PackEncoder::start_next() {
   header_sent_ = 0;
-  if (next_ == blobs_.size()) {
+  if (next_ == blobs_->size()) {
     encode_header(header_, {}, 0);
     ended_ = true;
     return {};
   }
-  const auto& blob = blobs_[next_++];
+  const auto& blob = (*blobs_)[next_++];
   LATHE_TRY(auto file, opener_(blob));
   if (file.size() != blob.size)
     return base::fail(base::Code::corrupt, "the blob {} has {} bytes, not {}", blob.digest.hex(), file.size(),
@@ -120,7 +120,7 @@ base::Result<std::size_t> PackEncoder::read(std::span<char> out) {
 
 std::uint64_t PackEncoder::total_bytes() const {
   std::uint64_t total = kPackHeaderBytes;
-  for (const auto& blob : blobs_) total += kPackHeaderBytes + blob.size;
+  for (const auto& blob : *blobs_) total += kPackHeaderBytes + blob.size;
   return total;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,7 +51,11 @@ using BlobOpener = std::function<base::Result<BlobFile>(const BlobInfo&)>;
 
 class PackEncoder {
  public:
-  PackEncoder(std::vector<BlobInfo> blobs, BlobOpener opener) : blobs_(std::move(blobs)), opener_(std::move(opener)) {}
+  PackEncoder(std::vector<BlobInfo> blobs, BlobOpener opener)
+      : PackEncoder(std::make_shared<const std::vector<BlobInfo>>(std::move(blobs)), std::move(opener)) {}
+  // A list that several encoders share: that of a large tree has many megabytes.
+  PackEncoder(std::shared_ptr<const std::vector<BlobInfo>> blobs, BlobOpener opener)
+      : blobs_(std::move(blobs)), opener_(std::move(opener)) {}
   // Fills `out` as far as it goes; 0 when the stream is complete. A blob whose size is not as announced is
   // Error(corrupt).
   base::Result<std::size_t> read(std::span<char> out);
@@ -60,7 +65,7 @@ class PackEncoder {
  private:
   base::Result<void> start_next();
 
-  const std::vector<BlobInfo> blobs_;
+  const std::shared_ptr<const std::vector<BlobInfo>> blobs_;
   const BlobOpener opener_;
   std::size_t next_ = 0;
   std::array<char, kPackHeaderBytes> header_{};

@@ -3,86 +3,14 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "cas/tree_line.h"
 #include "cas/tree_links.h"
 
 namespace lathe::cas {
 namespace {
 
-constexpr std::string_view kHeader = "lathe-tree 1\n";
 constexpr std::size_t kMaxPath = 4096;
 constexpr std::size_t kMaxPart = 255;
-constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 50;
-
-// A tab separates a link from its target and a newline ends an entry, so both are escaped inside names.
-void append_escaped(std::string& out, std::string_view text) {
-  for (char c : text) {
-    if (c == '\\')
-      out += "\\\\";
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-}
-
-base::Result<std::string> unescape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\t') return base::fail(base::Code::corrupt, "a tree entry has a tab that is not escaped");
-    if (text[i] != '\\') {
-      out += text[i];
-      continue;
-    }
-    char next = ++i < text.size() ? text[i] : '\0';
-    if (next == '\\')
-      out += '\\';
-    else if (next == 't')
-      out += '\t';
-    else if (next == 'n')
-      out += '\n';
-    else
-      return base::fail(base::Code::corrupt, "a tree entry has an unknown escape");
-  }
-  return out;
-}
-
-base::Result<TreeEntry> decode_file(std::string_view line, bool executable) {
-  TreeEntry entry;
-  entry.executable = executable;
-  if (line.size() < 66 || line[64] != ' ') return base::fail(base::Code::corrupt, "a tree entry is too short");
-  LATHE_TRY(entry.digest, base::Digest::parse(line.substr(0, 64)));
-  line.remove_prefix(65);
-  auto space = line.find(' ');
-  if (space == std::string_view::npos) return base::fail(base::Code::corrupt, "a tree entry has no path");
-  auto digits = line.substr(0, space);
-  auto size = base::parse_u64(digits);
-  if (!size || *size > kMaxFileSize || (digits.size() > 1 && digits[0] == '0'))
-    return base::fail(base::Code::corrupt, "a tree entry has the bad size '{}'", base::printable(digits, 40));
-  entry.size = *size;
-  LATHE_TRY(entry.path, unescape(line.substr(space + 1)));
-  return entry;
-}
-
-base::Result<TreeEntry> decode_link(std::string_view line) {
-  auto tab = line.find('\t');
-  if (tab == std::string_view::npos) return base::fail(base::Code::corrupt, "a tree link has no target");
-  TreeEntry entry;
-  LATHE_TRY(entry.path, unescape(line.substr(0, tab)));
-  LATHE_TRY(entry.link_target, unescape(line.substr(tab + 1)));
-  if (entry.link_target.empty()) return base::fail(base::Code::corrupt, "a tree link has an empty target");
-  return entry;
-}
-
-base::Result<TreeEntry> decode_line(std::string_view line) {
-  auto kind = line.substr(0, 2);
-  if (kind == "f ") return decode_file(line.substr(2), false);
-  if (kind == "x ") return decode_file(line.substr(2), true);
-  if (kind == "l ") return decode_link(line.substr(2));
-  return base::fail(base::Code::corrupt, "a tree entry of unknown kind '{}'", base::printable(kind));
-}
 
 base::Result<void> check_size(std::string_view bytes) {
   if (bytes.size() > kMaxTreeBytes)
@@ -111,38 +39,23 @@ std::uint64_t Tree::total_bytes() const {
 }
 
 std::string encode_tree(const Tree& tree) {
-  std::string out(kHeader);
+  std::string out(kTreeHeader);
   out.reserve(tree.entries.size() * 128);
-  for (const auto& entry : tree.entries) {
-    if (!entry.link_target.empty()) {
-      out += "l ";
-      append_escaped(out, entry.path);
-      out += '\t';
-      append_escaped(out, entry.link_target);
-    } else {
-      out += entry.executable ? "x " : "f ";
-      out += entry.digest.hex();
-      out += ' ';
-      fmt::format_to(std::back_inserter(out), "{}", entry.size);
-      out += ' ';
-      append_escaped(out, entry.path);
-    }
-    out += '\n';
-  }
+  for (const auto& entry : tree.entries) append_tree_line(out, entry);
   return out;
 }
 
 base::Result<Tree> decode_tree(std::string_view bytes) {
-  if (!bytes.starts_with(kHeader))
+  if (!bytes.starts_with(kTreeHeader))
     return base::fail(base::Code::corrupt, "these bytes are not a tree manifest of version 1");
   LATHE_TRY_VOID(check_size(bytes));
-  bytes.remove_prefix(kHeader.size());
+  bytes.remove_prefix(kTreeHeader.size());
   Tree tree;
   tree.entries.reserve(static_cast<std::size_t>(std::ranges::count(bytes, '\n')));
   while (!bytes.empty()) {
     auto end = bytes.find('\n');
     if (end == std::string_view::npos) return base::fail(base::Code::corrupt, "a tree manifest is cut short");
-    LATHE_TRY(auto entry, decode_line(bytes.substr(0, end)));
+    LATHE_TRY(auto entry, decode_tree_line(bytes.substr(0, end)));
     LATHE_TRY_VOID(check_tree_path(entry.path));
     tree.entries.push_back(std::move(entry));
     bytes.remove_prefix(end + 1);

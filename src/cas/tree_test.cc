@@ -1,5 +1,7 @@
 #include "cas/tree.h"
 
+#include "cas/tree_checker.h"
+
 #include <gtest/gtest.h>
 
 namespace lathe::cas {
@@ -131,6 +133,41 @@ TEST(TreePath, RefusesWhatSomeConsumerCouldNotUse) {
   EXPECT_FALSE(check_tree_path(std::string(4097, 'a')));
   for (std::string_view good : {"a", "a/b", "...", ".a", "a b", "grün/ż", "-rf", "a\nb", "C:\\x"})
     EXPECT_TRUE(check_tree_path(good)) << good;
+}
+
+// What decode_tree() says of the whole, the checker says of the same bytes in pieces of any size.
+TEST(TreeChecker, AgreesWithTheDecoder) {
+  const std::string head = "lathe-tree 1\n", f = "f " + base::sha256("x").hex() + " 1 ";
+  const std::vector<std::string> manifests = {
+      encode_tree({{file("a b.py"), file("bin/run", "#!", true), link("latest", "bin/run"), file("tab\there\\new\nline")}}),
+      encode_tree({{link("a", "../x")}}),
+      encode_tree({{link("d/a", "../x"), link("x", "d/a")}}),
+      head,
+      "",
+      "lathe-tree 2\n",
+      "lathe-tree 1",
+      head + f + "a",
+      head + f + "b\n" + f + "a\n",
+      head + f + "a\n" + f + "a\n",
+      head + f + "a\n" + f + "a.b\n" + f + "a/b\n",
+      head + f + "a\n" + f + "a!\n" + f + "a!/b\n",
+      head + f + "a-b\n" + f + "a.b\n" + f + "a/b\n",
+      head + f + "../a\n",
+      head + "\n",
+      head + f + std::string(5000, 'a') + "\n",
+      head + std::string(100'000, 'a'),
+  };
+  for (const auto& manifest : manifests)
+    for (const std::size_t size : {std::size_t{1}, std::size_t{7}, manifest.size() + 1}) {
+      TreeChecker checker;
+      base::Result<void> result;
+      for (std::size_t at = 0; result && at < manifest.size(); at += size)
+        result = checker.feed(std::string_view(manifest).substr(at, size));
+      if (result) result = checker.finish();
+      const auto decoded = decode_tree(manifest);
+      ASSERT_EQ(result.has_value(), decoded.has_value()) << manifest.substr(0, 200) << " in pieces of " << size;
+      if (!result) EXPECT_EQ(result.error().code(), decoded.error().code()) << manifest.substr(0, 200);
+    }
 }
 
 }  // namespace

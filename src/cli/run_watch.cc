@@ -27,7 +27,7 @@ base::Result<net::ClientResponse> stream_moves(ApiClient& api, const RunPlace& r
       if (!filter.final_status().empty()) return base::fail(base::Code::cancelled, "the run has ended");
       return {};
     };
-    return http.download(target, sink, {}, true);
+    return http.download(target, sink);  // the server is never silent for long
   });
 }
 

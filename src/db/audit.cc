@@ -41,6 +41,19 @@ AuditEntry read(const Statement& row) {
       .hint("somebody has changed the database by hand; compare it with a backup");
 }
 
+constexpr std::string_view kTrimAction = "audit.trim";
+
+struct Anchor {
+  std::int64_t id = 0;
+  base::Digest hash;
+  std::string text() const { return fmt::format("through {} {}", id, hash.hex()); }
+};
+
+Anchor read_anchor(Connection& connection) {
+  Statement row = connection.prepare("SELECT id, hash FROM audit_anchor");
+  return row.step() ? Anchor{row.integer(0), row.digest(1)} : Anchor{};
+}
+
 std::int64_t last_given_id(Connection& connection) {
   Statement row = connection.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'audit'");
   return row.step() ? row.integer(0) : 0;
@@ -52,6 +65,7 @@ void append(Connection& connection, AuditEntry& entry) {
   base::Digest previous;
   entry.id = 1;
   {
+    // The newest row is never trimmed: a trim ends with a row of its own.
     Statement last = connection.prepare("SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1");
     if (last.step()) {
       entry.id = last.integer(0) + 1;
@@ -80,17 +94,46 @@ Page<AuditEntry> list(Connection& connection, int limit, std::string_view cursor
 }
 
 std::int64_t verify(Connection& connection) {
+  const Anchor anchor = read_anchor(connection);
   Statement row = connection.prepare(fmt::format("{} ORDER BY id", kSelect));
-  base::Digest previous;
-  std::int64_t expected = 0;
-  while (row.step()) {
+  base::Digest previous = anchor.hash;
+  std::int64_t expected = anchor.id, count = 0;
+  bool is_attested = anchor.id == 0;
+  for (; row.step(); ++count) {
     const AuditEntry entry = read(row);
     if (entry.id != ++expected) broken(expected, "it is missing");
     if (row.digest(8) != link(previous, entry)) broken(entry.id, "its hash does not fit");
     previous = row.digest(8);
+    is_attested = is_attested || (entry.action == kTrimAction && entry.detail == anchor.text());
   }
   if (last_given_id(connection) != expected) broken(expected + 1, "the end is missing");
-  return expected;
+  if (!is_attested) broken(anchor.id, "the trail was cut there, and does not say so");
+  return count;
+}
+
+std::int64_t trim(Connection& connection, base::UtcTime before, std::int64_t most, base::UtcTime now) {
+  Anchor anchor = read_anchor(connection);
+  const std::int64_t first = anchor.id;
+  {
+    // From the old end to the first row that is young enough, whatever clocks did later; the last row stays.
+    Statement row = connection.prepare(
+        "SELECT id, at, hash FROM audit WHERE id < (SELECT max(id) FROM audit) ORDER BY id LIMIT ?");
+    row.bind(most);
+    while (row.step() && row.time(1).micros < before.micros) anchor = {row.integer(0), row.digest(2)};
+  }
+  if (anchor.id == first) return 0;
+  connection.prepare("DELETE FROM audit WHERE id <= ?").bind_all(anchor.id).run();
+  connection.prepare("DELETE FROM audit_anchor").run();
+  connection.prepare("INSERT INTO audit_anchor (id, hash) VALUES (?, ?)").bind_all(anchor.id, anchor.hash).run();
+  append(connection, AuditEntry{.id = 0,
+                                .at = now,
+                                .actor = "server",
+                                .token_id = 0,
+                                .source = "retention",
+                                .action = std::string(kTrimAction),
+                                .object = "audit",
+                                .detail = anchor.text()});
+  return anchor.id - first;
 }
 
 }  // namespace lathe::db::audit

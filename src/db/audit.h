@@ -25,7 +25,11 @@ void append(Connection& connection, AuditEntry& entry);
 void append(Connection& connection, AuditEntry&& entry);
 // Newest first.
 Page<AuditEntry> list(Connection& connection, int limit, std::string_view cursor = {});
-// The number of rows. Throws corrupt with the first row that does not fit.
+// The number of rows. Throws corrupt with the first row that does not fit, or when the trail was cut by other hands than
+// trim()'s.
 std::int64_t verify(Connection& connection);
+// Removes the oldest rows, those before `before`, at most `most` of them, and says so in the trail. What is left can
+// still be verified. Gives how many went.
+std::int64_t trim(Connection& connection, base::UtcTime before, std::int64_t most, base::UtcTime now);
 
 }  // namespace lathe::db::audit

@@ -43,6 +43,29 @@ TEST_F(Audit, FindsAMissingRow) { EXPECT_EQ(verify_after("DELETE FROM audit WHER
 TEST_F(Audit, FindsAMissingFirstRow) { EXPECT_EQ(verify_after("DELETE FROM audit WHERE id = 1"), base::Code::corrupt); }
 TEST_F(Audit, FindsAMissingEnd) { EXPECT_EQ(verify_after("DELETE FROM audit WHERE id > 18"), base::Code::corrupt); }
 
+TEST_F(Audit, CanBeTrimmedAtItsOldEndAndStillVerifies) {
+  EXPECT_EQ(audit::trim(connection, {8}, 100, {21}), 7);
+  EXPECT_EQ(audit::verify(connection), 13 + 1) << "the trim is in the trail";
+  EXPECT_EQ(audit::trim(connection, {8}, 100, {22}), 0);
+  EXPECT_EQ(audit::trim(connection, {12}, 2, {23}), 2) << "a piece at a time";
+  EXPECT_EQ(audit::trim(connection, {1000}, 1000, {24}), 12) << "but never the last row";
+  audit::append(connection, {.at = {30},
+                             .actor = "alice",
+                             .token_id = 1,
+                             .source = "127.0.0.1",
+                             .action = "run.submit",
+                             .object = "run-21",
+                             .detail = "{}"});
+  EXPECT_GT(audit::verify(connection), 0);
+  EXPECT_EQ(verify_after("DELETE FROM audit WHERE id = (SELECT min(id) FROM audit)"), base::Code::corrupt);
+}
+
+TEST_F(Audit, FindsATrailThatWasCutByHandWithAnAnchorToFit) {
+  EXPECT_EQ(verify_after("INSERT INTO audit_anchor SELECT id, hash FROM audit WHERE id = 7;"
+                         "DELETE FROM audit WHERE id <= 7"),
+            base::Code::corrupt);
+}
+
 TEST_F(Audit, IsPagedNewestFirst) {
   const auto page = audit::list(connection, 15);
   ASSERT_EQ(page.items.size(), 15u);

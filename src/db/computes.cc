@@ -58,9 +58,11 @@ model::ComputeTarget get(Connection& connection, std::string_view workspace, std
       .hint("see: lathe compute list");
 }
 
-std::vector<model::ComputeTarget> list(Connection& connection, std::string_view workspace) {
-  Statement rows = connection.prepare(fmt::format("{} WHERE workspace = ? ORDER BY name", kSelect));
-  rows.bind(workspace);
+std::vector<model::ComputeTarget> list_after(Connection& connection, std::string_view workspace, std::string_view after,
+                                             int limit) {
+  Statement rows =
+      connection.prepare(fmt::format("{} WHERE workspace = ? AND name > ? ORDER BY name LIMIT ?", kSelect));
+  rows.bind_all(workspace, after, limit);
   return read_all(std::move(rows));
 }
 

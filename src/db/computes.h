@@ -15,8 +15,9 @@ bool insert_or_update(Connection& connection, const model::ComputeTarget& target
 std::optional<model::ComputeTarget> find(Connection& connection, std::string_view workspace, std::string_view name);
 // Throws not_found.
 model::ComputeTarget get(Connection& connection, std::string_view workspace, std::string_view name);
-// By name.
-std::vector<model::ComputeTarget> list(Connection& connection, std::string_view workspace);
+// By name: those after `after`, at most `limit`.
+std::vector<model::ComputeTarget> list_after(Connection& connection, std::string_view workspace, std::string_view after,
+                                             int limit);
 // Of all workspaces, for the scheduler at start.
 std::vector<model::ComputeTarget> list_all(Connection& connection);
 // False when there was none.

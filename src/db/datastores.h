@@ -28,7 +28,8 @@ struct Datastore {
 // True when it is new; else everything but `created` is replaced.
 bool insert_or_update(Connection& connection, const Datastore& datastore);
 std::optional<Datastore> find(Connection& connection, std::string_view workspace, std::string_view name);
-std::vector<Datastore> list(Connection& connection, std::string_view workspace);
+// By name: those after `after`, at most `limit`.
+std::vector<Datastore> list_after(Connection& connection, std::string_view workspace, std::string_view after, int limit);
 // With its files, and as default; false when there was none.
 bool remove(Connection& connection, std::string_view workspace, std::string_view name);
 

@@ -43,12 +43,13 @@ std::optional<Environment> find(Connection& connection, std::string_view workspa
   return read(row);
 }
 
-std::vector<Environment> list_latest(Connection& connection, std::string_view workspace) {
+std::vector<Environment> list_latest_after(Connection& connection, std::string_view workspace, std::string_view after,
+                                           int limit) {
   Statement row = connection.prepare(
-      fmt::format("{} WHERE workspace = ? AND version = (SELECT max(version) FROM environments AS n WHERE"
-                  " n.workspace = environments.workspace AND n.name = environments.name) ORDER BY name",
+      fmt::format("{} WHERE workspace = ? AND name > ? AND version = (SELECT max(version) FROM environments AS n WHERE"
+                  " n.workspace = environments.workspace AND n.name = environments.name) ORDER BY name LIMIT ?",
                   kSelect));
-  row.bind(workspace);
+  row.bind_all(workspace, after, limit);
   std::vector<Environment> found;
   while (row.step()) found.push_back(read(row));
   return found;

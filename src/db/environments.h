@@ -27,7 +27,8 @@ Environment insert(Connection& connection, Environment environment);
 // `version` 0 is the newest.
 std::optional<Environment> find(Connection& connection, std::string_view workspace, std::string_view name,
                                 std::int64_t version = 0);
-// The newest of each name, by name.
-std::vector<Environment> list_latest(Connection& connection, std::string_view workspace);
+// The newest of each name, by name: those after `after`, at most `limit`.
+std::vector<Environment> list_latest_after(Connection& connection, std::string_view workspace, std::string_view after,
+                                           int limit);
 
 }  // namespace lathe::db::environments

@@ -98,17 +98,62 @@ Event replace_change(Connection& connection, const model::RunRecord& run, std::s
   return append_change(connection, run, kind, reason, at);
 }
 
-std::vector<Event> list(Connection& connection, std::int64_t run) {
-  Statement row = connection.prepare(fmt::format("{} WHERE run = ? ORDER BY id", kSelect));
-  row.bind(run);
+std::vector<Event> list_after(Connection& connection, std::int64_t run, std::int64_t after, int limit) {
+  Statement row = connection.prepare(
+      fmt::format("{} INDEXED BY events_by_run WHERE run = ? AND id > ? ORDER BY id LIMIT ?", kSelect));
+  row.bind_all(run, after, limit);
   return read_all(std::move(row));
 }
 
-std::vector<Event> list_after(Connection& connection, std::string_view workspace, std::int64_t after, int limit) {
-  Statement row = connection.prepare(
-      fmt::format("{} INDEXED BY events_by_workspace WHERE workspace = ? AND id > ? ORDER BY id LIMIT ?", kSelect));
-  row.bind_all(workspace, after, limit);
+std::vector<Event> list_all_after(Connection& connection, std::int64_t after, int limit) {
+  Statement row = connection.prepare(fmt::format("{} WHERE id > ? ORDER BY id LIMIT ?", kSelect));
+  row.bind_all(after, limit);
   return read_all(std::move(row));
+}
+
+std::vector<Event> list_between(Connection& connection, std::string_view workspace, std::string_view run_id, Span span,
+                                int limit) {
+  if (run_id.empty()) {
+    Statement row = connection.prepare(fmt::format(
+        "{} INDEXED BY events_by_workspace WHERE workspace = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?", kSelect));
+    row.bind_all(workspace, span.after, span.through, limit);
+    return read_all(std::move(row));
+  }
+  Statement known = connection.prepare("SELECT sequence FROM runs WHERE id = ? AND workspace = ?");
+  known.bind_all(run_id, workspace);
+  const bool is_there = known.step();
+  // Of a run that was deleted the last event is still here, but only its id leads to it.
+  Statement row = connection.prepare(fmt::format(
+      "{} INDEXED BY {} WHERE {} = ? AND id > ? AND id <= ? AND run_id = ? AND kind <> ? ORDER BY id LIMIT ?", kSelect,
+      is_there ? "events_by_run" : "events_by_workspace", is_there ? "run" : "workspace"));
+  if (is_there)
+    row.bind_all(known.integer(0), span.after, span.through, run_id, kBuildKind, limit);
+  else
+    row.bind_all(workspace, span.after, span.through, run_id, kBuildKind, limit);
+  return read_all(std::move(row));
+}
+
+Old find_old(Connection& connection, std::int64_t after, base::UtcTime before, int most) {
+  Statement row = connection.prepare(
+      "SELECT e.id, e.at, r.sequence IS NULL OR (r.terminal = 1 AND r.ended < ?)"
+      " FROM events AS e LEFT JOIN runs AS r ON r.sequence = e.run WHERE e.id > ? ORDER BY e.id LIMIT ?");
+  row.bind_all(before, after, most);
+  Old found;
+  int seen = 0;
+  for (; row.step(); ++seen) {
+    if (row.time(1).micros >= before.micros) {
+      found.next.reset();
+      return found;
+    }
+    found.next = row.integer(0);
+    if (row.integer(2) != 0) found.ids.push_back(row.integer(0));
+  }
+  if (seen < most) found.next.reset();
+  return found;
+}
+
+void remove(Connection& connection, std::span<const std::int64_t> ids) {
+  for (const auto id : ids) connection.prepare("DELETE FROM events WHERE id = ?").bind_all(id).run();
 }
 
 std::int64_t last_id(Connection& connection) {

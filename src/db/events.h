@@ -2,6 +2,7 @@
 // so that a client can always say what it saw last.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,9 +43,25 @@ inline constexpr std::string_view kBuildKind = "environment-build";
 void append_build(Connection& connection, std::string_view workspace, std::int64_t build, std::string_view state,
                   base::UtcTime at);
 
-// Oldest first.
-std::vector<Event> list(Connection& connection, std::int64_t run);
-std::vector<Event> list_after(Connection& connection, std::string_view workspace, std::int64_t after, int limit);
+// A page of a run's events, oldest first.
+std::vector<Event> list_after(Connection& connection, std::int64_t run, std::int64_t after, int limit);
+// Of all workspaces, oldest first.
+std::vector<Event> list_all_after(Connection& connection, std::int64_t after, int limit);
+// The ids that are meant: more than `after`, at most `through`.
+struct Span {
+  std::int64_t after = 0, through = INT64_MAX;
+};
+// Of a workspace, or of one of its runs (by id; not builds), oldest first.
+std::vector<Event> list_between(Connection& connection, std::string_view workspace, std::string_view run_id, Span span,
+                                int limit);
+// For trimming: looks at up to `most` events after the id `after` and before the time `before`, oldest first. Gives those
+// whose run is over since then, or is gone, and where to go on; nothing there means that no more are old enough.
+struct Old {
+  std::vector<std::int64_t> ids;
+  std::optional<std::int64_t> next;
+};
+Old find_old(Connection& connection, std::int64_t after, base::UtcTime before, int most);
+void remove(Connection& connection, std::span<const std::int64_t> ids);
 // The greatest id ever given, 0 when none was.
 std::int64_t last_id(Connection& connection);
 

@@ -107,7 +107,8 @@ TEST_F(Environments, KeepEveryVersion) {
   EXPECT_EQ(environments::insert(connection, one).version, 1);
   EXPECT_EQ(environments::insert(connection, one).version, 2);
   EXPECT_FALSE(environments::find(connection, "ws", "tf", 1)->latest);
-  EXPECT_EQ(environments::list_latest(connection, "ws").size(), 1u);
+  EXPECT_EQ(environments::list_latest_after(connection, "ws", "", 10).size(), 1u);
+  EXPECT_EQ(environments::list_latest_after(connection, "ws", "zzz", 10).size(), 0u);
 }
 
 TEST_F(Registry, EverythingThatNamesABlobIsARoot) {

@@ -25,7 +25,7 @@ TEST_F(Workspaces, AreMadeOnce) {
   EXPECT_TRUE(workspaces::insert_if_absent(connection, first));
   EXPECT_FALSE(workspaces::insert_if_absent(connection, {"ws", "other", "other", {2}}));
   EXPECT_EQ(workspaces::get(connection, "ws"), first);
-  EXPECT_EQ(workspaces::list(connection).size(), 1u);
+  EXPECT_EQ(workspaces::list_after(connection, "", 10).size(), 1u);
   EXPECT_EQ(code_of([&] { workspaces::get(connection, "none"); }), base::Code::not_found);
 }
 
@@ -67,7 +67,7 @@ TEST_F(Computes, AreReplacedButKeepTheirBirthday) {
   auto later = target;
   later.created = {6};
   EXPECT_FALSE(computes::insert_or_update(connection, later));
-  EXPECT_EQ(computes::list(connection, "ws"), std::vector{target});
+  EXPECT_EQ(computes::list_after(connection, "ws", "", 10), std::vector{target});
   EXPECT_EQ(computes::list_all(connection), std::vector{target});
   EXPECT_TRUE(computes::remove(connection, "ws", "gpu"));
   EXPECT_FALSE(computes::remove(connection, "ws", "gpu"));
@@ -154,7 +154,7 @@ TEST_F(Events, AreReadInCommitOrderFromAnyPoint) {
   ASSERT_EQ(appended.size(), 2u);
   EXPECT_EQ(events::last_id(connection), change.id);
 
-  const auto of_run = events::list(connection, a.sequence);
+  const auto of_run = events::list_after(connection, a.sequence, 0, 1000);
   ASSERT_EQ(of_run.size(), 3u);
   EXPECT_EQ(of_run[1].from, RunState::starting);
   EXPECT_EQ(of_run[1].to, RunState::preparing);
@@ -163,11 +163,62 @@ TEST_F(Events, AreReadInCommitOrderFromAnyPoint) {
   EXPECT_EQ(of_run[2].kind, "tags");
   EXPECT_EQ(of_run[2].to, std::nullopt);
 
-  const auto after = events::list_after(connection, "ws", appended[0].id, 10);
+  const auto after = events::list_between(connection, "ws", "", {appended[0].id}, 10);
   ASSERT_EQ(after.size(), 2u);
   EXPECT_EQ(after[0].id, appended[1].id);
   EXPECT_EQ(after[1].id, change.id);
-  EXPECT_EQ(events::list_after(connection, "ws", 0, 1).size(), 1u);
+  EXPECT_EQ(events::list_between(connection, "ws", "", {appended[0].id, appended[1].id}, 10).size(), 1u);
+  EXPECT_EQ(events::list_between(connection, "ws", "", {}, 1).size(), 1u);
+  EXPECT_EQ(events::list_between(connection, "ws", "a", {}, 10).size(), 3u);
+  EXPECT_EQ(events::list_between(connection, "ws", "b", {}, 10).size(), 0u) << "it is of the other workspace";
+  EXPECT_EQ(events::list_all_after(connection, 0, 10).size(), 5u);
+  EXPECT_EQ(events::list_all_after(connection, change.id - 1, 10).size(), 1u);
+  EXPECT_EQ(events::list_after(connection, a.sequence, appended[0].id, 1).size(), 1u);
+}
+
+TEST_F(Events, TheLastOneOfADeletedRunIsFoundByItsId) {
+  auto run = make_run("a");
+  run.state = model::RunState::completed;
+  run = add_run(connection, run);
+  events::append_change(connection, run, "tags", "", {1});
+  runs::remove(connection, run);
+  events::append_change(connection, run, "deleted", "", {2});
+  const auto found = events::list_between(connection, "ws", "a", {}, 10);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, "deleted");
+}
+
+TEST_F(Events, OldOnesAreThoseOfRunsThatAreOverAndOfNone) {
+  auto ended = make_run("ended");
+  ended.state = model::RunState::completed;
+  ended.ended = base::UtcTime{50};
+  ended = add_run(connection, ended);
+  auto lately = make_run("lately");
+  lately.state = model::RunState::completed;
+  lately.ended = base::UtcTime{500};
+  lately = add_run(connection, lately);
+  const auto live = add_run(connection, make_run("live"));
+  std::vector<std::int64_t> old;
+  for (int at = 1; at <= 40; ++at) {
+    old.push_back(events::append_change(connection, ended, "tags", "", {at}).id);
+    events::append_change(connection, live, "tags", "", {at});
+    events::append_change(connection, lately, "tags", "", {at});
+  }
+  events::append_build(connection, "ws", 1, "ready", {41});
+  old.push_back(events::last_id(connection));
+  events::append_change(connection, ended, "tags", "", {200});
+
+  std::vector<std::int64_t> found;
+  for (std::optional<std::int64_t> after = 0; after;) {
+    const auto piece = events::find_old(connection, *after, {100}, 7);
+    found.insert(found.end(), piece.ids.begin(), piece.ids.end());
+    after = piece.next;
+  }
+  EXPECT_EQ(found, old);
+  events::remove(connection, found);
+  EXPECT_EQ(events::list_after(connection, ended.sequence, 0, 1000).size(), 1u);
+  EXPECT_EQ(events::list_after(connection, live.sequence, 0, 1000).size(), 40u);
+  EXPECT_EQ(events::list_after(connection, lately.sequence, 0, 1000).size(), 40u);
 }
 
 TEST_F(Events, NeverGiveAnIdTwice) {

@@ -196,8 +196,12 @@ TEST_F(RunList, AndEverythingElseThatIsAskedOftenUsesAnIndexToo) {
   attempts::find(reader, 1, 1);
   attempts::list(reader, 1);
   attempts::find_by_token_hash(reader, base::sha256("x"));
-  events::list(reader, 1);
-  events::list_after(reader, "ws", 0, 10);
+  events::list_after(reader, 1, 0, 10);
+  events::list_all_after(reader, 0, 10);
+  events::list_between(reader, "ws", "", {}, 10);
+  events::list_between(reader, "ws", "run-1", {}, 10);
+  events::list_between(reader, "ws", "no such run", {}, 10);
+  runs::count_live_of(reader, "alice", 10);
   logs::list(reader, 1, 1, "log");
   artifacts::find(reader, 1, "a");
   artifacts::list(reader, 1, "outputs/", 10);

@@ -166,6 +166,15 @@ std::vector<model::RunRecord> live(Connection& connection) {
   return all;
 }
 
+std::int64_t count_live_of(Connection& connection, std::string_view submitted_by, std::int64_t most) {
+  Statement row = connection.prepare(
+      "SELECT 1 FROM runs INDEXED BY runs_live_by_submitter WHERE terminal = 0 AND submitted_by = ? LIMIT ?");
+  row.bind_all(submitted_by, most);
+  std::int64_t count = 0;
+  while (row.step()) ++count;
+  return count;
+}
+
 bool is_compute_in_use(Connection& connection, std::string_view workspace, std::string_view compute) {
   return connection
       .prepare("SELECT 1 FROM runs INDEXED BY runs_live WHERE terminal = 0 AND workspace = ? AND compute = ? LIMIT 1")

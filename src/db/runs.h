@@ -32,6 +32,9 @@ void store(Connection& connection, const model::RunRecord& before, const model::
 // Every run that is not over, in order of submission.
 std::vector<model::RunRecord> live(Connection& connection);
 
+// How many runs of this submitter are not over; counts to `most` at the furthest.
+std::int64_t count_live_of(Connection& connection, std::string_view submitted_by, std::int64_t most);
+
 // Whether a run that is not over names this compute target.
 bool is_compute_in_use(Connection& connection, std::string_view workspace, std::string_view compute);
 // With its tags, attempts, events, metrics, log and artifact rows. Throws conflict unless the run is over and has no

@@ -76,6 +76,7 @@ CREATE INDEX runs_by_experiment_state ON runs (workspace, experiment, state, arc
 CREATE INDEX runs_in_order ON runs (workspace, created) WHERE late = 0;
 CREATE INDEX runs_late ON runs (workspace, created) WHERE late = 1;
 CREATE INDEX runs_live ON runs (sequence) WHERE terminal = 0;
+CREATE INDEX runs_live_by_submitter ON runs (submitted_by) WHERE terminal = 0;
 CREATE INDEX runs_by_snapshot ON runs (snapshot, workspace) WHERE snapshot IS NOT NULL;
 CREATE INDEX runs_by_parent ON runs (parent) WHERE parent IS NOT NULL;
 CREATE INDEX runs_by_type ON runs (workspace, run_type) WHERE run_type IS NOT NULL;
@@ -239,6 +240,13 @@ CREATE TABLE audit (
   object   TEXT NOT NULL,
   detail   TEXT NOT NULL,
   hash     BLOB NOT NULL
+) STRICT;
+
+-- Where the old end of the trail was cut off: id and hash of the last row that was removed. At most one row; a row of the
+-- action 'audit.trim' in the trail says the same.
+CREATE TABLE audit_anchor (
+  id   INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL
 ) STRICT;
 
 -- Datastores that somebody made. The three that every workspace has are not rows: they cannot be lost.

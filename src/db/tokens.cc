@@ -50,6 +50,14 @@ std::vector<Token> list(Connection& connection) {
   return all;
 }
 
+std::vector<Token> list_before(Connection& connection, std::int64_t before, int limit) {
+  Statement row = connection.prepare(fmt::format("{} WHERE id < ? ORDER BY id DESC LIMIT ?", kSelect));
+  row.bind_all(before, limit);
+  std::vector<Token> found;
+  while (row.step()) found.push_back(read(row));
+  return found;
+}
+
 bool revoke(Connection& connection, std::int64_t id, base::UtcTime now) {
   return connection.prepare("UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?").bind_all(now, id).run() ==
          1;

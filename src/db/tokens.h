@@ -25,6 +25,8 @@ std::optional<Token> find_by_hash(Connection& connection, const base::Digest& ha
 std::optional<Token> find(Connection& connection, std::int64_t id);
 // Newest first; there are few.
 std::vector<Token> list(Connection& connection);
+// A page of the same order: ids below `before`.
+std::vector<Token> list_before(Connection& connection, std::int64_t before, int limit);
 // False when there is none; a second revocation keeps the first time.
 bool revoke(Connection& connection, std::int64_t id, base::UtcTime now);
 // The caller keeps this coarse: a write for every request would be a commit for every request.

@@ -36,12 +36,13 @@ bool insert_if_absent(Connection& connection, const Workspace& workspace) {
              .run() == 1;
 }
 
-std::vector<Workspace> list(Connection& connection) {
-  Statement row =
-      connection.prepare("SELECT name, subscription_id, resource_group, created FROM workspaces ORDER BY name");
-  std::vector<Workspace> all;
-  while (row.step()) all.push_back(read(row));
-  return all;
+std::vector<Workspace> list_after(Connection& connection, std::string_view after, int limit) {
+  Statement row = connection.prepare(
+      "SELECT name, subscription_id, resource_group, created FROM workspaces WHERE name > ? ORDER BY name LIMIT ?");
+  row.bind_all(after, limit);
+  std::vector<Workspace> found;
+  while (row.step()) found.push_back(read(row));
+  return found;
 }
 
 }  // namespace lathe::db::workspaces

@@ -23,7 +23,7 @@ std::optional<Workspace> find(Connection& connection, std::string_view name);
 Workspace get(Connection& connection, std::string_view name);
 // False when it was there already; it is left as it is.
 bool insert_if_absent(Connection& connection, const Workspace& workspace);
-// All, by name: there are few.
-std::vector<Workspace> list(Connection& connection);
+// By name: those after `after`, at most `limit`.
+std::vector<Workspace> list_after(Connection& connection, std::string_view after, int limit);
 
 }  // namespace lathe::db::workspaces

@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "net/address.h"
+#include "net/keep_alive.h"
 #include "rt/clock.h"
 
 namespace lathe::net {
@@ -93,7 +94,10 @@ base::Result<ClientStream> ClientStream::open(const Url& url, ssl_ctx_st* tls, i
     }
     if ((last_errno = status) != 0) continue;
     const int on = 1;
-    if (!unix_address) ::setsockopt(stream.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (!unix_address) {
+      ::setsockopt(stream.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      notice_dead_peer(stream.fd_);
+    }
     if (tls) {
       LATHE_TRY(stream.ssl_, make_client_ssl(tls, stream.fd_, url.host));
       LATHE_TRY_VOID(stream.handshake(timeout));

@@ -1,7 +1,9 @@
 #include "net/connection.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <vector>
+
+#include "rt/clock.h"
 
 namespace lathe::net {
 namespace {
@@ -48,23 +52,13 @@ class HoldPipeSignal {
   sigset_t pipe_, before_;
 };
 
-// Lets everything else that is ready on the home thread run first.
-struct Turn {
-  rt::Loop& loop;
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiting) {
-    loop.post([waiting] { waiting.resume(); });
-  }
-  void await_resume() const noexcept {}
-};
-
 }  // namespace
 
-Connection::Connection(rt::Loop& loop, int fd, ssl_ctx_st* tls, base::Duration stall)
-    : loop_(loop), socket_(loop, fd), ssl_(tls ? make_server_ssl(tls, fd) : nullptr), stall_(stall) {}
+Connection::Connection(rt::Loop& loop, int fd, ssl_ctx_st* tls, Pace pace)
+    : loop_(loop), socket_(loop, fd), ssl_(tls ? make_server_ssl(tls, fd) : nullptr), pace_(pace) {}
 
 void Connection::gone() {
-  if (socket_.timed_out()) throw Error(Code::timeout, "the client stood still for too long");
+  if (socket_.timed_out()) throw Error(Code::timeout, "the client stood still, or was slow, for too long");
   throw Error(Code::unavailable, "the client went away");
 }
 
@@ -79,13 +73,26 @@ rt::Task<void> Connection::be_fair(std::size_t bytes) {
   since_turn_ += std::max(bytes, kCallBytes);
   if (since_turn_ < kTurnBytes) co_return;
   since_turn_ = 0;
-  co_await Turn{loop_};
+  co_await loop_.turn();
 }
 
 rt::Task<void> Connection::wait_for_client(Io::Kind wanted) {
-  socket_.set_deadline(stall_);
+  const auto& clock = rt::system_clock();
+  socket_.set_deadline(pace_.begin_wait(clock.steady(), taken_by_client()), [this, &clock] {
+    const bool kept_up = pace_.kept_up(clock.steady(), taken_by_client());
+    return kept_up ? std::optional(pace_.window()) : std::nullopt;
+  });
   co_await wait(wanted);
+  pace_.end_wait(clock.steady());
   socket_.clear_deadline();
+}
+
+// The kernel takes megabytes at once and says "writable" long before a slow client has read them: what counts is what
+// has left the send queue.
+std::uint64_t Connection::taken_by_client() const {
+  int queued = 0;
+  if (::ioctl(socket_.fd(), SIOCOUTQ, &queued) != 0) return written_;
+  return written_ - std::min(written_, static_cast<std::uint64_t>(std::max(queued, 0)));
 }
 
 rt::Task<void> Connection::handshake() {
@@ -137,6 +144,7 @@ rt::Task<void> Connection::write(Pieces pieces, bool more_follows) {
       continue;
     }
     left -= io.count;
+    written_ += io.count;
     std::size_t done = io.count;
     for (auto& piece : pieces) {
       const auto part = std::min(done, piece.size());
@@ -157,6 +165,7 @@ Io Connection::try_send_file(int fd, std::uint64_t& offset, std::uint64_t end) {
     return from_errno(Io::Kind::want_write);
   }
   offset = static_cast<std::uint64_t>(position);
+  written_ += static_cast<std::uint64_t>(count);
   return {count == 0 ? Io::Kind::end : Io::Kind::done, static_cast<std::size_t>(count)};
 }
 

@@ -8,14 +8,15 @@
 
 #include "net/http.h"
 #include "net/http_session_socket.h"
+#include "net/pace.h"
 #include "net/tls.h"
 
 namespace lathe::net {
 
 class Connection {
  public:
-  // `tls` is null for a plain connection. `stall`: how long a write may wait for the client.
-  Connection(rt::Loop& loop, int fd, ssl_ctx_st* tls, base::Duration stall);
+  // `tls` is null for a plain connection. `pace`: how fast the client must take what is written.
+  Connection(rt::Loop& loop, int fd, ssl_ctx_st* tls, Pace pace);
 
   rt::Task<void> handshake();
   // One attempt to read, without waiting.
@@ -42,13 +43,15 @@ class Connection {
   Io try_write(const Pieces& pieces, bool more_follows);
   Io try_send_file(int fd, std::uint64_t& offset, std::uint64_t end);
   rt::Task<void> wait_for_client(Io::Kind wanted);
+  std::uint64_t taken_by_client() const;
   rt::Task<void> copy_file(const FileBody& file);
   [[noreturn]] void gone();
 
   rt::Loop& loop_;
   Socket socket_;
   Ssl ssl_;
-  base::Duration stall_;
+  Pace pace_;
+  std::uint64_t written_ = 0;   // bytes given to the kernel
   std::size_t since_turn_ = 0;  // bytes moved since others had their turn
 };
 

@@ -35,6 +35,10 @@ void append_member(std::string& out, std::string_view name, const std::string& t
 
 }  // namespace
 
+std::string_view address_of(std::string_view remote) {
+  return remote.substr(0, remote.starts_with("unix ") ? remote.rfind(' ') : remote.rfind(':'));
+}
+
 std::optional<std::string> Request::header(std::string_view lower_case_name) const {
   const auto found = headers.find(lower_case_name);
   if (found == headers.end()) return std::nullopt;
@@ -50,11 +54,16 @@ std::optional<std::string> Request::query_value(const std::string& name) const {
 rt::Task<std::string> Request::text() {
   std::string out;
   if (!body) co_return out;
+  constexpr std::uint64_t kFirstHold = 64 * 1024;
+  const auto length = body->content_length();
+  std::uint64_t held = length.value_or(kFirstHold);
+  co_await body->hold(held);
   // The length is only a client's claim: reserve no more than it can cheaply be wrong about.
-  if (const auto length = body->content_length()) out.reserve(std::min<std::uint64_t>(*length, 1u << 20));
+  if (length) out.reserve(std::min<std::uint64_t>(*length, 1u << 20));
   for (;;) {
     const auto piece = co_await body->read();
     if (piece.empty()) co_return out;
+    if (out.size() + piece.size() > held) co_await body->hold(held = 2 * (out.size() + piece.size()));
     out += piece;
   }
 }
@@ -82,6 +91,7 @@ Response Response::error(const base::Error& error) {
   text += "}";
   Response response = json(std::move(text), base::http_status(error.code()));
   if (response.status == 401) response.headers.emplace("www-authenticate", "Bearer");
+  if (response.status == 429 || response.status == 503) response.headers.emplace("retry-after", "1");
   return response;
 }
 

@@ -26,6 +26,9 @@ class BodyReader {
   // unavailable when the client went away, timeout when it stalls.
   virtual rt::Task<std::string_view> read() = 0;
   virtual std::optional<std::uint64_t> content_length() const = 0;
+  // To be called before so many bytes in all are collected: waits until the server has the memory for them. Throws
+  // unavailable when it has none. The memory counts as used until the handler has returned.
+  virtual rt::Task<void> hold(std::uint64_t bytes) = 0;
 };
 
 // `length` bytes of an open file from `offset`.
@@ -78,13 +81,16 @@ struct Request {
   rt::Task<std::string> text();
 };
 
+// Request::remote without what differs between the connections of one client: its port, its process.
+std::string_view address_of(std::string_view remote);
+
 // Runs after its handler has returned; the handler's Request lives until it ends.
 using StreamBody = std::move_only_function<rt::Task<void>(BodyWriter&)>;
 struct Response {
   int status = 200;
   Headers headers;
   std::variant<std::string, FileBody, StreamBody> body;  // the server closes the file
-  bool may_be_packed = false;  // with zstd, for a client elsewhere that asks for it; not a FileBody
+  bool may_be_packed = false;  // with zstd, for a client elsewhere that asks for it
 
   static Response json(std::string text, int status = 200);
   static Response empty(int status = 204);

@@ -265,15 +265,17 @@ TEST_F(Abuse, ASlowHeadCannotBeKeptAliveByDripping) {
   EXPECT_LT(std::chrono::steady_clock::now(), give_up);
 }
 
-TEST_F(Abuse, ConnectionsOverTheLimitAreToldSo) {
+TEST_F(Abuse, ConnectionsOverTheLimitAreToldSoWhenAllAreAtWork) {
   server.stop();
   server.limits.connections = 2;
+  std::counting_semaphore<> at_work(0);
+  server.get("/wait", waits_with(server, at_work), Permission::read);
   ASSERT_TRUE(server.start());
   std::vector<std::unique_ptr<RawClient>> holders;
   for (int i = 0; i < 2; ++i) {
     auto& holder = holders.emplace_back(std::make_unique<RawClient>(server.port()));
-    holder->send("GET /ok HTTP/1.1\r\nHost: " + holder->host + "\r\n\r\n");
-    holder->read_until("\"ok\"");
+    holder->send("GET /wait HTTP/1.1\r\nAuthorization: Bearer viewer\r\nHost: " + holder->host + "\r\n\r\n");
+    ASSERT_TRUE(at_work.try_acquire_for(kPatience));
   }
   EXPECT_THAT(RawClient(server.port()).read_to_end(), StartsWith("HTTP/1.1 503 "));
   auto by_socket = HttpClient({.url = server.unix_url()}).request("GET", "/ok");
@@ -305,15 +307,20 @@ TEST(ConnectionLimit, FollowsTheDescriptorsThatThisProcessMayOpen) {
 TEST_F(Abuse, AFullUnixSocketIsNoReasonToRefuseTcp) {
   server.stop();
   server.limits.connections = 1;
+  std::counting_semaphore<> at_work(0);
+  server.get("/wait", waits_with(server, at_work), Permission::read);
   ASSERT_TRUE(server.start());
-  HttpClient holder({.url = server.unix_url()});
-  ASSERT_TRUE(holder.request("GET", "/ok"));  // and it keeps its connection
+  HttpClient holder({.url = server.unix_url(), .token = "viewer"});
+  auto held = std::async(std::launch::async, [&] { return holder.request("GET", "/wait").has_value(); });
+  ASSERT_TRUE(at_work.try_acquire_for(kPatience));
   auto second = HttpClient({.url = server.unix_url()}).request("GET", "/ok");
   ASSERT_TRUE(second) << second.error().text();
   EXPECT_EQ(second->status, 503);
   auto by_tcp = HttpClient({.url = server.url()}).request("GET", "/ok");
   ASSERT_TRUE(by_tcp) << by_tcp.error().text();
   EXPECT_EQ(by_tcp->status, 200);
+  holder.interrupt();
+  EXPECT_FALSE(held.get());
 }
 
 TEST_F(Abuse, ManyIdleConnectionsCauseNoWakeUps) {

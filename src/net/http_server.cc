@@ -10,12 +10,14 @@
 
 #include <cerrno>
 #include <list>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/address.h"
 #include "net/http_session.h"
+#include "net/keep_alive.h"
 #include "rt/clock.h"
 
 namespace lathe::net {
@@ -27,13 +29,46 @@ using base::Error;
 constexpr int kBacklog = 4096;
 constexpr auto kAcceptPause = std::chrono::milliseconds(200);
 
+// Its sessions are counted apart: who floods one door must not close the other, by which the runners come.
 struct Listener {
-  Listener(rt::Loop& loop, int fd) : socket(loop, fd) {}
+  Listener(rt::Loop& loop, int fd) : socket(loop, fd), left(loop) {}
   Socket socket;
   HostGate gate;
   SslContext tls;
-  int sessions = 0;  // counted apart: who floods one door must not close the other, by which the runners come
+  std::list<HttpSession*> strangers, known;  // oldest first; strangers have shown no credential yet
+  rt::Notifier left;                         // a session is over
+  std::size_t sessions() const { return strangers.size() + known.size(); }
 };
+
+// The caller with the most sessions; nothing to be said about strangers.
+std::pair<std::string, std::size_t> find_greediest(const std::list<HttpSession*>& sessions) {
+  std::unordered_map<std::string, std::size_t> counts;
+  for (const auto* session : sessions) ++counts[session->caller()];
+  std::pair<std::string, std::size_t> most;
+  for (const auto& [caller, count] : counts)
+    if (count > most.second) most = {caller, count};
+  return most;
+}
+
+// Whose place a newcomer gets in a full house; null when all are at work.
+HttpSession* find_dispensable(const Listener& listener) {
+  HttpSession* stranger = nullptr;
+  for (auto* session : listener.strangers) {
+    if (session->is_leaving()) continue;
+    if (!session->is_busy()) return session;
+    if (!stranger) stranger = session;
+  }
+  if (stranger) return stranger;
+  const auto [caller, count] = find_greediest(listener.known);
+  HttpSession* stream = nullptr;
+  for (auto* session : listener.known) {
+    if (session->is_leaving() || session->caller() != caller) continue;
+    if (!session->is_busy()) return session;
+    if (!stream && session->is_streaming()) stream = session;
+  }
+  // A stream can be taken up again by its client, but only greed is a reason to break one.
+  return count > listener.sessions() / 2 ? stream : nullptr;
+}
 
 base::Result<int> open_listening(const Address& address) {
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -74,6 +109,7 @@ Peer unix_peer(int fd) {
 Peer tcp_peer(int fd, const Address& remote) {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  notice_dead_peer(fd);
   return {to_text(remote), to_text(local_address(fd), true), false, std::nullopt};
 }
 
@@ -97,7 +133,11 @@ struct HttpServer::Impl {
 
   base::Result<void> listen_tcp(const ListenConfig& config);
   base::Result<void> listen_unix(const std::filesystem::path& path);
+  bool is_full(const Listener& listener) const {
+    return listener.sessions() >= static_cast<std::size_t>(context.limits.connections);
+  }
   rt::Task<void> accept_from(Listener& listener);
+  rt::Task<void> make_room(Listener& listener);
   bool accept_one(Listener& listener);
   rt::Task<void> serve(Listener& listener, Peer peer, int fd);
   rt::Task<void> cut_off_after(base::Duration drain, rt::CancelToken all_done);
@@ -106,7 +146,9 @@ struct HttpServer::Impl {
 
 HttpServer::HttpServer(rt::Loop& loop, const Router& router, Authenticator authenticate,
                        std::function<void(const RequestOutcome&)> on_finished, HttpLimits limits)
-    : impl_(new Impl{{loop, router, std::move(authenticate), std::move(on_finished), limits}, {}, {}, {}, 0, {}}) {}
+    : impl_(new Impl{{loop, router, std::move(authenticate), std::move(on_finished), limits,
+                      MemoryBudget(loop, limits.memory), RateLimiter(limits.requests_per_second, limits.burst)},
+                     {}, {}, {}, 0, {}}) {}
 HttpServer::~HttpServer() = default;
 void HttpServer::on_refused(std::function<void(const Refusal&)> listener) {
   impl_->context.on_refused = std::move(listener);
@@ -161,13 +203,28 @@ base::Result<void> HttpServer::Impl::listen_unix(const std::filesystem::path& pa
 
 rt::Task<void> HttpServer::Impl::accept_from(Listener& listener) {
   while (co_await listener.socket.readable()) {
-    while (accept_one(listener)) {
+    // One in a full house, then a look whether there is another: nobody has to go for a client who does not come.
+    bool accepted = false;
+    if (is_full(listener)) {
+      co_await make_room(listener);
+      accepted = accept_one(listener);
+    } else {
+      while (!is_full(listener) && (accepted = accept_one(listener))) {
+      }
     }
-    if (errno == EAGAIN || listener.socket.is_closed()) continue;
+    if (accepted || errno == EAGAIN || listener.socket.is_closed()) continue;
     // Out of descriptors or memory: the pause keeps the loop from spinning on a backlog it cannot take.
     base::log::warn("accept-failed", {{"errno", errno}});
     co_await context.loop.sleep(kAcceptPause, scope.token());
   }
+}
+
+// The place is free when the session has ended: what is accepted never exceeds the limit.
+rt::Task<void> HttpServer::Impl::make_room(Listener& listener) {
+  auto* dispensable = find_dispensable(listener);
+  if (!dispensable) co_return;
+  dispensable->cut_off();
+  while (is_full(listener)) co_await listener.left.changed(listener.left.version(), scope.token());
 }
 
 bool HttpServer::Impl::accept_one(Listener& listener) {
@@ -177,7 +234,7 @@ bool HttpServer::Impl::accept_one(Listener& listener) {
   const int fd = ::accept4(listener.socket.fd(), reinterpret_cast<sockaddr*>(&remote.storage), &remote.size,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) return errno == EINTR || errno == ECONNABORTED;
-  if (listener.sessions >= context.limits.connections) {
+  if (is_full(listener)) {
     if (!listener.tls) refuse_full(fd);
     ::close(fd);
     return true;
@@ -190,10 +247,12 @@ bool HttpServer::Impl::accept_one(Listener& listener) {
 rt::Task<void> HttpServer::Impl::serve(Listener& listener, Peer peer, int fd) {
   HttpSession session(context, listener.gate, std::move(peer), fd, listener.tls.get());
   sessions.insert(&session);
-  ++listener.sessions;
+  const auto place = listener.strangers.insert(listener.strangers.end(), &session);
+  session.on_known([&] { listener.known.splice(listener.known.end(), listener.strangers, place); });
   co_await session.run();
-  --listener.sessions;
+  (session.is_known() ? listener.known : listener.strangers).erase(place);
   sessions.erase(&session);
+  listener.left.notify();
 }
 
 rt::Task<void> HttpServer::Impl::cut_off_after(base::Duration drain, rt::CancelToken all_done) {

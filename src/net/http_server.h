@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "net/memory_budget.h"
 #include "net/router.h"
 #include "rt/loop.h"
 #include "rt/scope.h"
@@ -29,7 +30,9 @@ struct ListenConfig {
   std::vector<std::string> allowed_hosts;  // further Host names beside loopback and `host`
 };
 
-// How many connections a listener may hold: 4096, or fewer where this process may not open as many files.
+// How many connections a listener may hold: 4096, or fewer where this process may not open as many files. Who comes when
+// all places are taken gets that of the oldest idle client without a credential, else that of an idle one, or of a
+// stream, of the caller who has the most.
 int connection_limit();
 
 struct HttpLimits {
@@ -38,8 +41,13 @@ struct HttpLimits {
   std::uint32_t header_count = 64;
   int connections = connection_limit();  // of each listener
   base::Duration header_timeout = std::chrono::seconds(30);
-  base::Duration body_stall_timeout = std::chrono::seconds(60);
+  // A client that is waited for must move so many bytes per second, on average over the window, or is cut off.
+  std::uint64_t floor_bytes_per_second = 1024;
+  base::Duration body_stall_timeout = std::chrono::seconds(60);  // the window
   base::Duration keep_alive_timeout = std::chrono::seconds(120);
+  MemoryBudget::Limits memory;     // of bodies that are collected, and of answers that are not taken
+  double requests_per_second = 0;  // of each token, but no administrator's; 0: no limit
+  double burst = 0;                // so many at once
 };
 
 // Finds who asks. Throws unauthorized for a wrong or expired credential; gives Role::none when there is none.

@@ -1,11 +1,10 @@
 #include "net/http_session.h"
 
-#include <unistd.h>
-
 #include <array>
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "net/chunk_writer.h"
 #include "net/packed_writer.h"
 #include "net/zstd_body.h"
 #include "rt/clock.h"
@@ -18,23 +17,18 @@ using base::Error;
 
 constexpr std::size_t kBodyPiece = 64 * 1024;
 
-class OwnedFile {
- public:
-  explicit OwnedFile(int fd) : fd_(fd) {}
-  OwnedFile(const OwnedFile&) = delete;
-  ~OwnedFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  int fd_;
-};
-
 Response to_response(const StatusError& refusal) {
   Response response = Response::error(refusal.error);
   response.status = refusal.status;
   for (const auto& [name, value] : refusal.headers) response.headers.insert_or_assign(name, value);
   return response;
+}
+
+// What limits are counted by: a token, an attempt of a run, or an address for those without a credential.
+std::string caller_name(const Principal& who, const Peer& peer) {
+  if (who.role == Role::run) return fmt::format("run {}/{}", who.run_id, who.attempt);
+  if (who.role != Role::none) return fmt::format("token {} {}", who.token_id, who.name);
+  return "address " + std::string(address_of(peer.remote));
 }
 
 bool is_known_method(std::string_view method) {
@@ -50,7 +44,11 @@ bool is_known_method(std::string_view method) {
 class HttpSession::Body final : public BodyReader {
  public:
   Body(HttpSession& session, std::uint64_t limit)
-      : session_(session), length_(session.parser_->head().content_length), left_(limit) {
+      : session_(session),
+        length_(session.parser_->head().content_length),
+        limit_(limit),
+        left_(limit),
+        pace_(session.context_.limits.floor_bytes_per_second, session.context_.limits.body_stall_timeout) {
     if (!length_ && session.parser_->is_done()) length_ = 0;
   }
 
@@ -74,6 +72,16 @@ class HttpSession::Body final : public BodyReader {
     co_return piece_;
   }
 
+  rt::Task<void> hold(std::uint64_t bytes) override {
+    auto& memory = session_.context_.memory;
+    bytes = std::min(bytes, limit_);
+    if (memory_.bytes() == 0)
+      memory_ = co_await memory.take(session_.caller_, bytes, session_.cancel_.token());
+    else if (!memory.try_grow(memory_, bytes))
+      throw Error(Code::unavailable, "the server holds as many bytes of requests as it may")
+          .hint("try again in a moment, or send the length of the body");
+  }
+
  private:
   std::size_t parse() {
     try {
@@ -90,48 +98,33 @@ class HttpSession::Body final : public BodyReader {
 
   rt::Task<void> wait_for_more() {
     if (session_.input_.is_full()) throw Error(Code::invalid, "a chunk header or trailer is too long");
-    session_.connection_.socket().set_deadline(session_.context_.limits.body_stall_timeout);
+    const auto& clock = rt::system_clock();
+    auto& socket = session_.connection_.socket();
+    const auto before = session_.input_.view().size();
+    socket.set_deadline(pace_.begin_wait(clock.steady(), received_), [this, &clock] {
+      return pace_.kept_up(clock.steady(), received_) ? std::optional(pace_.window()) : std::nullopt;
+    });
     co_await session_.fill(true);
-    session_.connection_.socket().clear_deadline();
+    pace_.end_wait(clock.steady());
+    socket.clear_deadline();
+    received_ += session_.input_.view().size() - before;
     if (session_.ended_) throw Error(Code::unavailable, "the client went away in the middle of the body");
   }
 
   HttpSession& session_;
   std::optional<std::uint64_t> length_;
-  std::uint64_t left_;
+  std::uint64_t limit_, left_;
+  std::uint64_t received_ = 0;  // bytes that had to be waited for
+  Pace pace_;
+  MemoryBudget::Hold memory_;
   std::string piece_;
-};
-
-class HttpSession::Writer final : public BodyWriter {
- public:
-  Writer(Connection& connection, bool chunked) : connection_(connection), chunked_(chunked) {}
-  rt::Task<void> write(std::string_view bytes) override {
-    if (bytes.empty()) co_return;  // an empty chunk would end the body
-    if (chunked_)
-      co_await connection_.write({fmt::format("{:x}\r\n", bytes.size()), bytes, "\r\n"});
-    else
-      co_await connection_.write({bytes});
-  }
-  rt::Task<void> write_file(FileBody piece) override {
-    if (piece.length == 0) co_return;
-    if (chunked_) co_await connection_.write({fmt::format("{:x}\r\n", piece.length)}, true);
-    co_await connection_.send_file(piece);
-    if (chunked_) co_await connection_.write({"\r\n"});
-  }
-  rt::Task<void> end() {
-    if (chunked_) co_await connection_.write({"0\r\n\r\n"});
-  }
-
- private:
-  Connection& connection_;
-  bool chunked_;
 };
 
 HttpSession::HttpSession(ServerContext& context, const HostGate& gate, Peer peer, int fd, ssl_ctx_st* tls)
     : context_(context),
       gate_(gate),
       peer_(std::move(peer)),
-      connection_(context.loop, fd, tls, context.limits.body_stall_timeout),
+      connection_(context.loop, fd, tls, Pace(context.limits.floor_bytes_per_second, context.limits.body_stall_timeout)),
       input_(context.limits.header_bytes) {}
 
 rt::Task<void> HttpSession::run() {
@@ -162,6 +155,7 @@ void HttpSession::finish_soon() {
 }
 
 void HttpSession::cut_off() {
+  leaving_ = true;
   cancel_.cancel();
   connection_.socket().close();
 }
@@ -264,6 +258,7 @@ rt::Task<bool> HttpSession::serve_one() {
   if (context_.on_refused && (response->status == 401 || response->status == 403))
     context_.on_refused({route ? route->operation : "", response->status, request.principal.name,
                          request.principal.token_id, peer_.remote});
+  const auto memory = hold_answer(*response);
   keep_alive_ = keep_alive_ && parser_->head().keep_alive && !context_.stopping && discard_received_body();
   answering_ = true;
   co_await send(request, *response);
@@ -315,7 +310,9 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
     request.principal = asking_ = co_await context_.authenticate(request);
     if (request.principal.role == Role::none)
       throw Error(Code::unauthorized, "a token is needed").hint("send it as Authorization: Bearer TOKEN");
+    if (!std::exchange(known_, true) && on_known_) on_known_();
   }
+  caller_ = caller_name(request.principal, peer_);
   if (!match.route && match.allow.empty())
     throw Error(Code::not_found, "there is nothing at " + base::printable(request.path));
   if (!match.route)
@@ -325,7 +322,35 @@ rt::Task<Response> HttpSession::dispatch(Request& request, const Route*& route) 
         {{"allow", match.allow}}};
   if (!is_allowed(route->permission, request.principal, request.params))
     throw Error(Code::forbidden, "this token may not do that").hint("ask for a token with a higher role");
+  check_rate(*route);
   co_return co_await handle(request, *route);
+}
+
+// Administrators and runners have no limit: the one must be able to help, and what the others bring is bounded by the
+// runs that were admitted.
+void HttpSession::check_rate(const Route& route) {
+  if (route.permission == Permission::open || route.permission == Permission::own_run || asking_.role == Role::admin)
+    return;
+  const auto wait = context_.rate.take(caller_, rt::system_clock().steady());
+  if (wait == base::Duration(0)) return;
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+  throw StatusError{429,
+                    Error(Code::rate_limited, "this token sends more requests than the site allows")
+                        .hint(fmt::format("try again in {} s; limits.requests_per_second in config.yaml is the rule",
+                                          seconds)),
+                    {{"retry-after", fmt::format("{}", seconds)}}};
+}
+
+// A long answer that its client does not take stays in memory: of one caller only so many. The others are refused.
+std::optional<MemoryBudget::Hold> HttpSession::hold_answer(Response& response) {
+  constexpr std::size_t kSmallAnswer = 64 * 1024;
+  const auto* text = std::get_if<std::string>(&response.body);
+  if (!text || text->size() <= kSmallAnswer) return std::nullopt;
+  auto hold = context_.memory.try_take(caller_, text->size());
+  if (!hold)
+    response = Response::error(Error(Code::unavailable, "too many answers to this caller are still unread")
+                                   .hint("read them, or ask again in a moment"));
+  return hold;
 }
 
 rt::Task<Response> HttpSession::handle(Request& request, const Route& route) {
@@ -379,7 +404,7 @@ Framing HttpSession::framing_of(const Response& response) {
 }
 
 rt::Task<void> HttpSession::send(const Request& request, Response& response) {
-  if (parser_->head().http11) pack_response(request, response);
+  if (parser_->head().http11) pack_response(request, response, context_.packing);
   const auto* file = std::get_if<FileBody>(&response.body);
   OwnedFile owned(file ? file->fd : -1);
   // Without chunks the end of the body is the end of the connection.
@@ -407,7 +432,7 @@ rt::Task<void> HttpSession::send(const Request& request, Response& response) {
 
 rt::Task<void> HttpSession::send_stream(StreamBody& stream, std::string_view head, bool chunked) {
   co_await connection_.write({head});
-  Writer writer(connection_, chunked);
+  ChunkWriter writer(connection_, chunked);
   streaming_ = true;
   if (context_.stopping) cancel_.cancel();
   try {

@@ -23,6 +23,7 @@ struct Socket::Impl : std::enable_shared_from_this<Impl> {
   asio::steady_timer timer;
   std::optional<TimePoint> deadline;
   std::optional<TimePoint> armed;
+  Socket::Judge judge;
   bool closed = false, timed_out = false;
 
   rt::Task<bool> wait(descriptor_base::wait_type what) {
@@ -52,6 +53,10 @@ struct Socket::Impl : std::enable_shared_from_this<Impl> {
     armed.reset();
     if (!deadline || closed) return;
     if (asio::steady_timer::clock_type::now() < *deadline) return arm(*deadline);
+    if (const auto more = judge ? judge() : std::nullopt) {
+      deadline = asio::steady_timer::clock_type::now() + *more;
+      return arm(*deadline);
+    }
     timed_out = true;
     close();
   }
@@ -67,9 +72,15 @@ rt::Task<bool> Socket::writable() { return impl_->wait(descriptor_base::wait_wri
 void Socket::close() { impl_->close(); }
 bool Socket::is_closed() const { return impl_->closed; }
 bool Socket::timed_out() const { return impl_->timed_out; }
-void Socket::clear_deadline() { impl_->deadline.reset(); }
+void Socket::clear_deadline() {
+  impl_->deadline.reset();
+  impl_->judge = nullptr;
+}
 
-void Socket::set_deadline(base::Duration from_now) {
+void Socket::set_deadline(base::Duration from_now) { set_deadline(from_now, nullptr); }
+
+void Socket::set_deadline(base::Duration from_now, Judge judge) {
+  impl_->judge = std::move(judge);
   const auto when = asio::steady_timer::clock_type::now() + from_now;
   impl_->deadline = when;
   if (!impl_->armed || when < *impl_->armed) impl_->arm(when);

@@ -2,7 +2,9 @@
 // The reads and writes themselves are plain system calls of whoever owns it. Home thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/time.h"
 #include "rt/loop.h"
@@ -29,6 +31,10 @@ class Socket {
   // close() when nobody moves or clears the deadline before. Its timer is lazy: moving the deadline later costs
   // nothing, and without a deadline it fires at most once more, so that an idle connection causes no wake-ups.
   void set_deadline(base::Duration from_now);
+  // The same, but at the deadline `judge` is asked: it gives more time, or nothing, and then the connection ends. It
+  // must not outlive what it captures: clear the deadline before.
+  using Judge = std::function<std::optional<base::Duration>()>;
+  void set_deadline(base::Duration from_now, Judge judge);
   void clear_deadline();
   bool timed_out() const;
 

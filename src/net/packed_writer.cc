@@ -55,7 +55,36 @@ rt::Task<void> PackedWriter::end() {
   co_await out_.write(packed_);
 }
 
-void pack_response(const Request& request, Response& response) {
+OwnedFile::~OwnedFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+namespace {
+
+struct Slot {
+  explicit Slot(PackingSlots& all) : slots(&all) { ++slots->used; }
+  Slot(Slot&& other) noexcept : slots(std::exchange(other.slots, nullptr)) {}
+  ~Slot() {
+    if (slots) --slots->used;
+  }
+  PackingSlots* slots;
+};
+
+StreamBody packed_stream(StreamBody inner, Slot slot) {
+  return [inner = std::move(inner), slot = std::move(slot)](BodyWriter& out) mutable -> rt::Task<void> {
+    PackedWriter packed(out);
+    co_await inner(packed);
+    co_await packed.end();
+  };
+}
+
+StreamBody file_stream(FileBody file) {
+  return [file, owned = OwnedFile(file.fd)](BodyWriter& out) -> rt::Task<void> { co_await out.write_file(file); };
+}
+
+}  // namespace
+
+void pack_response(const Request& request, Response& response, PackingSlots& slots) {
   // On this machine the work costs more than the bytes.
   if (!response.may_be_packed || response.status != 200 || request.is_local || request.method != "GET") return;
   response.headers["vary"] = "accept-encoding";
@@ -64,14 +93,12 @@ void pack_response(const Request& request, Response& response) {
     auto packed = pack_text(*text);
     if (!packed) return;
     response.body = std::move(*packed);
-  } else if (auto* stream = std::get_if<StreamBody>(&response.body)) {
-    response.body = StreamBody([inner = std::move(*stream)](BodyWriter& out) mutable -> rt::Task<void> {
-      PackedWriter packed(out);
-      co_await inner(packed);
-      co_await packed.end();
-    });
   } else {
-    return;
+    if (slots.used >= PackingSlots::kMost) return;
+    const auto* file = std::get_if<FileBody>(&response.body);
+    if (file && file->length < kWorthPacking) return;
+    auto plain = file ? file_stream(*file) : std::move(std::get<StreamBody>(response.body));
+    response.body = packed_stream(std::move(plain), Slot(slots));
   }
   response.headers["content-encoding"] = "zstd";
 }

@@ -20,7 +20,25 @@ class PackedWriter final : public BodyWriter {
   std::string packed_;
 };
 
-// Packs the answer's body where the handler allows it and the client asked for it.
-void pack_response(const Request& request, Response& response);
+// How many answers are being packed. Each costs more than a megabyte for as long as its client takes to read it, so
+// that later ones travel as they are.
+struct PackingSlots {
+  static constexpr int kMost = 16;
+  int used = 0;
+};
+
+// Closes the descriptor of a FileBody.
+class OwnedFile {
+ public:
+  explicit OwnedFile(int fd) : fd_(fd) {}
+  OwnedFile(OwnedFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~OwnedFile();
+
+ private:
+  int fd_;
+};
+
+// Packs the answer's body where the handler allows it, the client asked for it, and there is a slot.
+void pack_response(const Request& request, Response& response, PackingSlots& slots);
 
 }  // namespace lathe::net

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <future>
+#include <semaphore>
 #include <thread>
 
 #include "net/address.h"
@@ -31,9 +32,9 @@ inline rt::Task<Principal> authenticate_for_test(const Request& request) {
   Principal who;
   if (field.empty()) co_return who;
   if (field == "Bearer admin")
-    who.role = Role::admin;
+    who = {Role::admin, "admin", 1, "", 0, ""};
   else if (field == "Bearer viewer")
-    who.role = Role::viewer;
+    who = {Role::viewer, "viewer", 2, "", 0, ""};
   else if (field == "Bearer run:r1:2")
     who = {Role::runner, "run r1", 0, "r1", 2, "", false};
   else
@@ -139,6 +140,16 @@ class RawClient {
     received_.erase(0, end);
     return out;
   }
+  // Reads at most so many bytes; false when the server has closed.
+  bool read_at_most(std::size_t size) {
+    std::string buffer(size, '\0');
+    return ::recv(fd_, buffer.data(), size, 0) > 0;
+  }
+  // Waits a little for the end of the connection; true when it came.
+  bool ends_within(std::chrono::milliseconds time) {
+    pollfd polled{fd_, POLLRDHUP, 0};
+    return ::poll(&polled, 1, static_cast<int>(time.count())) == 1;
+  }
   std::string host;
 
  private:
@@ -177,6 +188,15 @@ inline rt::Task<void> wait_until_cancelled(TestServer& server, rt::CancelToken c
     if (reason) reason->set_value(error.code());
     throw;
   }
+}
+
+// The handler says that it is at work, and waits until its client goes.
+inline Handler waits_with(TestServer& server, std::counting_semaphore<>& at_work) {
+  return [&](Request& request) -> rt::Task<Response> {
+    at_work.release();
+    co_await wait_until_cancelled(server, request.cancel);
+    co_return Response::empty();
+  };
 }
 
 // The handler waits until its client goes; `reason` tells what ended it.

@@ -15,6 +15,7 @@ class ZstdBody final : public BodyReader {
   ~ZstdBody() override;
   rt::Task<std::string_view> read() override;
   std::optional<std::uint64_t> content_length() const override { return std::nullopt; }
+  rt::Task<void> hold(std::uint64_t bytes) override { return compressed_.hold(bytes); }
 
  private:
   struct Stream;

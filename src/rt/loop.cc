@@ -41,6 +41,10 @@ void Loop::stop() {
   asio::post(impl_->context, [this] { impl_->context.stop(); });
 }
 
+Task<void> Loop::turn() {
+  co_await await_callback<>([&](auto done) { post(std::move(done)); });
+}
+
 Task<void> Loop::sleep(base::Duration duration, CancelToken cancel) {
   cancel.check();
   asio::steady_timer timer(impl_->context, duration);
@@ -76,5 +80,20 @@ Task<int> Loop::signal(CancelToken cancel) {
 }
 
 void* Loop::context() { return &impl_->context; }
+
+struct Timer::Impl {
+  asio::steady_timer timer;
+  std::function<void()> callback;
+};
+
+Timer::Timer(Loop& loop, base::Duration after, std::function<void()> callback)
+    : impl_(new Impl{asio::steady_timer(*static_cast<asio::io_context*>(loop.context()), after), std::move(callback)}) {
+  // A handler that is queued already when the timer goes must not find it.
+  impl_->timer.async_wait([weak = std::weak_ptr(impl_)](error_code error) {
+    const auto self = weak.lock();
+    if (!error && self) self->callback();
+  });
+}
+Timer::~Timer() = default;
 
 }  // namespace lathe::rt

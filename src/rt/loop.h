@@ -2,6 +2,7 @@
 // Costs no wake-up while nothing happens: timers and descriptors are armed only while somebody awaits them.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/time.h"
@@ -21,6 +22,8 @@ class Loop final : public Executor {
   // From any thread: run() returns once the queue of ready work is empty.
   void stop();
 
+  // Lets everything else that is ready run first.
+  Task<void> turn();
   // Throws Error(cancelled) when the token fires first.
   Task<void> sleep(base::Duration duration, CancelToken cancel = {});
   // Resumes when `fd` is readable (a pidfd: when the process has ended). The fd stays the caller's.
@@ -34,6 +37,18 @@ class Loop final : public Executor {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+// Timer: calls back once, on the home thread, unless it is destroyed before. Home thread only.
+class Timer {
+ public:
+  Timer(Loop& loop, base::Duration after, std::function<void()> callback);
+  ~Timer();
+  Timer(const Timer&) = delete;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace lathe::rt

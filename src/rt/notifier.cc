@@ -8,6 +8,7 @@ struct Notifier::Waiter {
   std::list<Waiter*>::iterator place{};
   std::coroutine_handle<> waiting{};
   bool listed = false;
+  bool notified = false;
 
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> handle) {
@@ -26,7 +27,10 @@ struct Notifier::Waiter {
 
 void Notifier::notify() {
   ++version_;
-  while (!waiters_.empty()) waiters_.front()->wake();
+  while (!waiters_.empty()) {
+    waiters_.front()->notified = true;
+    waiters_.front()->wake();
+  }
 }
 
 Task<void> Notifier::changed(std::uint64_t seen, CancelToken cancel) {
@@ -37,6 +41,17 @@ Task<void> Notifier::changed(std::uint64_t seen, CancelToken cancel) {
   co_await waiter;
   // The notifier may be gone by now: nothing of it is touched after the wait.
   cancel.check();
+}
+
+Task<bool> Notifier::changed_within(std::uint64_t seen, Loop& loop, base::Duration limit, CancelToken cancel) {
+  cancel.check();
+  if (version_ != seen) co_return true;
+  Waiter waiter{*this};
+  CancelSubscription on_cancel(cancel, [&] { waiter.wake(); });
+  Timer on_limit(loop, limit, [&] { waiter.wake(); });
+  co_await waiter;
+  cancel.check();
+  co_return waiter.notified;
 }
 
 }  // namespace lathe::rt

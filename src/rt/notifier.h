@@ -8,6 +8,7 @@
 
 #include "rt/cancel.h"
 #include "rt/executor.h"
+#include "rt/loop.h"
 #include "rt/task.h"
 
 namespace lathe::rt {
@@ -20,6 +21,8 @@ class Notifier {
   void notify();
   // Resumes when version() != seen. Throws Error(cancelled) when the token fires first.
   Task<void> changed(std::uint64_t seen, CancelToken cancel = {});
+  // The same for at most so long; false when nothing changed.
+  Task<bool> changed_within(std::uint64_t seen, Loop& loop, base::Duration limit, CancelToken cancel = {});
 
  private:
   struct Waiter;

@@ -75,8 +75,8 @@ base::Result<mount::NamedBlob> to_named(const json::value& item) {
 
 class HttpLink : public ServerLink {
  public:
-  HttpLink(const std::string& url, const SpoolHeader& header, std::string version)
-      : client_({.url = url, .token = header.token, .ca_file = {}}),
+  HttpLink(const std::string& url, const SpoolHeader& header, std::string version, base::Duration patience)
+      : client_({.url = url, .token = header.token, .ca_file = {}, .io_timeout = patience}),
         node_(header.node),
         version_(std::move(version)),
         prefix_(fmt::format("/api/v1/attempts/{}/{}", net::encode_segment(header.run), header.attempt)) {}
@@ -104,7 +104,7 @@ class HttpLink : public ServerLink {
       }
       return {};
     };
-    auto response = client_.download(fmt::format("{}/watch?node={}", prefix_, node_), sink, {}, true);
+    auto response = client_.download(fmt::format("{}/watch?node={}", prefix_, node_), sink);
     if (ended) return {};
     return done(std::move(response));
   }
@@ -377,9 +377,9 @@ class HttpLink : public ServerLink {
 
 }  // namespace
 
-std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header,
-                                           const std::string& version) {
-  return std::make_unique<HttpLink>(url, header, version);
+std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header, const std::string& version,
+                                           base::Duration patience) {
+  return std::make_unique<HttpLink>(url, header, version, patience);
 }
 
 }  // namespace lathe::runner

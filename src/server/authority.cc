@@ -25,6 +25,7 @@ constexpr std::array<std::pair<net::Role, std::string_view>, 4> kRoles{{{net::Ro
                                                                         {net::Role::admin, "admin"}}};
 constexpr std::int64_t kLastUsedStepMicros = 60'000'000;
 constexpr base::Duration kExpiryStep = std::chrono::hours(1);
+constexpr base::Duration kLongestLoginDelay = std::chrono::seconds(5);
 
 Error refused(std::string message) {
   return Error(Code::unauthorized, std::move(message))
@@ -117,7 +118,21 @@ Task<net::Principal> Authority::authenticate(const net::Request& request) {
   auto hash = base::sha256(*token);
   if (auto live = attempts_.find(hash); live != attempts_.end()) co_return live->second;
   if (auto user = users_.find(hash); user != users_.end()) co_return use(user->second);
-  if (request.path.starts_with("/api/v1/attempts/")) co_return co_await find_ended_attempt(hash);
+  // Who is known has passed. A token that must be looked up waits where many wrong ones came from the same address: its
+  // owner gets in a moment later, who guesses gets no faster by asking more often.
+  const std::string address(net::address_of(request.remote));
+  if (const auto debt = bad_logins_.debt(address, core_.clock.steady()); debt > base::Duration(0))
+    co_await core_.home.sleep(std::min(debt, kLongestLoginDelay), request.cancel);
+  try {
+    co_return co_await look_up(hash, request.path);
+  } catch (const Error& error) {
+    if (error.code() == Code::unauthorized) bad_logins_.charge(address, core_.clock.steady());
+    throw;
+  }
+}
+
+Task<net::Principal> Authority::look_up(base::Digest hash, std::string path) {
+  if (path.starts_with("/api/v1/attempts/")) co_return co_await find_ended_attempt(hash);
   co_return co_await find_user(hash);
 }
 

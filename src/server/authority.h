@@ -14,6 +14,7 @@
 #include "db/tokens.h"
 #include "model/run.h"
 #include "net/http.h"
+#include "net/rate_limiter.h"
 #include "server/core.h"
 
 namespace lathe::server {
@@ -39,7 +40,8 @@ struct NewToken {
 
 class Authority {
  public:
-  explicit Authority(Core& core) : core_(core) {}
+  explicit Authority(Core& core)
+      : core_(core), bad_logins_(core.site.limits.failed_logins_per_second, 4 * core.site.limits.failed_logins_per_second) {}
 
   // Makes the token of the state folder's file the admin's, also one that was so before.
   rt::Task<void> register_admin(const std::string& admin_token);
@@ -72,6 +74,7 @@ class Authority {
     std::optional<base::UtcTime> expires;
     base::UtcTime last_used;
   };
+  rt::Task<net::Principal> look_up(base::Digest hash, std::string path);
   rt::Task<net::Principal> find_user(base::Digest hash);
   rt::Task<net::Principal> find_ended_attempt(base::Digest hash);
   net::Principal use(UserToken& token);
@@ -79,6 +82,7 @@ class Authority {
   rt::Task<void> wait_for_expiry(base::Digest hash);
 
   Core& core_;
+  net::RateLimiter bad_logins_;    // by address
   std::uint64_t revocations_ = 0;  // a look-up that a revocation overtook is made again
   std::function<void(std::int64_t)> on_over_;
   std::string attempt_key_;

@@ -52,7 +52,7 @@ struct AuthorityTest : ::testing::Test {
   Metrics metrics;
   StoreWork store_work{home, files, *store};
   Reserve reserve{state, home, files, scope};
-  rt::Notifier events{home};
+  EventFeed events{home, *database, scope};
   cas::Views views = base::value_or_throw(cas::Views::open(folder / "views", *store));
   Core core{home,    files,   scope, rt::system_clock(), *database, *store, store_work, views, provider, site,
             metrics, reserve, events};

@@ -3,6 +3,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "base/strings.h"
 #include "cas/pack.h"
 #include "cas/partial_uploads.h"
 #include "cas/tree.h"
@@ -25,7 +26,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kMaxDigestsAsked = 10'000;
-constexpr std::size_t kFeedBytes = 1u << 20;
+constexpr std::size_t kFeedBytes = 512u << 10;
+constexpr std::size_t kPackPiece = 128u << 10;
 constexpr std::uint64_t kLargeBlob = 8u << 20;
 constexpr std::uint64_t kNoLimit = UINT64_MAX;  // streamed to disk; the disk is the limit
 
@@ -94,6 +96,8 @@ Task<bool> read_piece(Request& request, std::string& piece) {
 template <class Take>
 Task<void> feed_body(Services& services, Request& request, Take take) {
   auto& core = services.core;
+  // One piece is read while another is stored.
+  co_await request.body->hold(std::min<std::uint64_t>(2 * kFeedBytes, request.body->content_length().value_or(UINT64_MAX)));
   std::string reading, storing;
   reading.reserve(kFeedBytes + 64 * 1024);
   std::exception_ptr failed;
@@ -250,14 +254,19 @@ Task<Response> get_tree(Services& services, Request& request) {
   auto& core = services.core;
   auto digest = path_digest(request);
   co_await services.rights.require_manifest(request, digest);
+  // Before it is opened, which hashes it.
+  auto size = co_await core.files.run(core.home, [&] { return core.store.find(digest); });
+  if (size && *size > cas::kMaxTreeBytes)
+    throw Error(Code::too_large, fmt::format("a tree manifest of {}; at most {}", base::human_bytes(*size),
+                                             base::human_bytes(cas::kMaxTreeBytes)));
+  auto blob = co_await core.store_work.open_blob(digest);
+  co_await services.trees.require_tree(digest, blob);
   Response response;
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;
-  response.body = co_await core.files.run(core.home, [&] {
-    auto bytes = base::value_or_throw(core.store.read(digest, cas::kMaxTreeBytes));
-    base::value_or_throw(cas::decode_tree(bytes));  // only a tree may be read as one
-    return bytes;
-  });
+  // From the file: a manifest of many megabytes in memory for each slow reader would add up.
+  const auto length = blob.size();
+  response.body = net::FileBody{blob.release(), 0, length};
   co_return response;
 }
 
@@ -266,8 +275,8 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
   auto& core = services.core;
   const auto digest = path_digest(request);
   co_await services.rights.require_whole_tree(request, digest);
-  auto blobs = distinct_blobs(co_await read_tree(core, digest));
-  for (const auto& blob : blobs)
+  auto blobs = co_await services.trees.blobs_of(digest);
+  for (const auto& blob : *blobs)
     if (blob.size > kLargeBlob) co_await core.store_work.open_blob(blob.digest);  // hashed there, not while packing
   auto encoder = std::make_shared<cas::PackEncoder>(
       std::move(blobs), [&core](const cas::BlobInfo& info) { return core.store.open(info.digest); });
@@ -275,7 +284,7 @@ Task<Response> get_tree_pack(Services& services, Request& request) {
   response.headers["content-type"] = "application/octet-stream";
   response.may_be_packed = true;
   response.body = net::StreamBody([&core, encoder](net::BodyWriter& out) -> Task<void> {
-    std::string piece(kFeedBytes, '\0');
+    std::string piece(kPackPiece, '\0');
     for (;;) {
       auto got = co_await core.files.run(core.home, [&] { return base::value_or_throw(encoder->read(piece)); });
       if (got == 0) co_return;

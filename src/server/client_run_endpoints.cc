@@ -32,7 +32,7 @@ Task<Response> end_interactive(Services& services, Request& request, std::option
       return end_interactive_run(connection, get_own_run(connection, request), error, caller, now);
     });
   });
-  if (outcome.changed) core.events.notify();
+  if (outcome.changed) core.events.notify(outcome.run.id.value);
   co_return co_await show_run(services, std::move(outcome.run), 200);
 }
 
@@ -107,7 +107,7 @@ Task<Response> put_artifacts(Services& services, Request& request) {
     db::events::append_change(connection, run, "artifacts", detail, now);
     audit(connection, caller, now, "run.artifacts", run.id.value, detail);
   });
-  core.events.notify();
+  core.events.notify(request.params.at("run"));
   co_return Response::empty(204);
 }
 

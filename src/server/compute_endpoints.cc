@@ -63,13 +63,14 @@ Task<Response> get_compute(Services& services, Request& request) {
 
 Task<Response> list_computes(Services& services, Request& request) {
   allow_query(request, {"limit", "cursor"});
+  const auto after = page_after(request, "computes");
+  const auto limit = page_limit(request);
   auto targets = co_await services.core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, request.params.at("workspace"));
-    return db::computes::list(connection, request.params.at("workspace"));
+    return db::computes::list_after(connection, request.params.at("workspace"), after, limit + 1);
   });
-  json::array items;
-  for (const auto& target : targets) items.push_back(show(services, target));
-  co_return page_of(request, "computes", std::move(items));
+  co_return page_of_names(request, "computes", std::move(targets),
+                          [&](const auto& target) { return show(services, target); });
 }
 
 Task<Response> delete_compute(Services& services, Request& request) {

@@ -11,9 +11,9 @@
 #include "net/http.h"
 #include "rt/clock.h"
 #include "rt/loop.h"
-#include "rt/notifier.h"
 #include "rt/pool.h"
 #include "rt/scope.h"
+#include "server/event_feed.h"
 #include "server/metrics.h"
 #include "server/reserve.h"
 #include "server/site_config.h"
@@ -34,7 +34,7 @@ struct Core {
   const SiteConfig& site;
   Metrics& metrics;
   Reserve& reserve;
-  rt::Notifier& events;  // notified after every commit that wrote event rows
+  EventFeed& events;  // notified after every commit that wrote event rows
 };
 
 // Who asks for a change, as the audit table wants it.

@@ -142,17 +142,20 @@ Task<Response> get_datastore_view(Services& services, Request& request) {
 Task<Response> list_datastores(Services& services, Request& request) {
   allow_query(request, {"limit", "cursor"});
   const auto& workspace = request.params.at("workspace");
-  auto items = co_await services.core.database.read([&](db::Connection& connection) {
+  const auto scope = "datastores\n" + workspace, after = page_after(request, scope);
+  const auto limit = page_limit(request);
+  std::string chosen;
+  auto found = co_await services.core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, workspace);
     auto all = builtin_datastores(workspace);
-    for (auto& made : db::datastores::list(connection, workspace)) all.push_back(std::move(made));
+    std::erase_if(all, [&](const Datastore& builtin) { return builtin.name <= after; });
+    for (auto& made : db::datastores::list_after(connection, workspace, after, limit + 1)) all.push_back(std::move(made));
     std::ranges::sort(all, {}, &Datastore::name);
-    auto chosen = default_datastore(connection, workspace);
-    json::array views;
-    for (const auto& datastore : all) views.push_back(show(datastore, chosen));
-    return views;
+    chosen = default_datastore(connection, workspace);
+    return all;
   });
-  co_return page_of(request, "datastores\n" + workspace, std::move(items));
+  co_return page_of_names(request, scope, std::move(found),
+                          [&](const Datastore& datastore) { return show(datastore, chosen); });
 }
 
 Task<Response> delete_datastore(Services& services, Request& request) {

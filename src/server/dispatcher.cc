@@ -194,7 +194,7 @@ void Dispatcher::begin(const LiveAttemptPtr& live) {
   authority_.attempt_started(hashes, run.id.value, attempt.number, run.workspace);
   logs_.attempt_started(live->run.sequence, attempt.number);
   for (const auto& slice : attempt.slices) care_.begin(live, slice.node);
-  core_.events.notify();
+  core_.events.notify(live->run.id.value);
 }
 
 Task<void> Dispatcher::preempt(AttemptName name) {
@@ -203,7 +203,7 @@ Task<void> Dispatcher::preempt(AttemptName name) {
     return core_.database.write([&](db::Connection& connection) { return preempt_attempt(connection, name, now); });
   });
   attempts_.ask_stop(name.run_id, EndReason::preempted);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
   if (auto live = attempts_.find(name.run_id, name.number)) care_.enforce_stop(live);
 }
 

@@ -183,7 +183,7 @@ Task<EnvironmentBuilds::Build> EnvironmentBuilds::start_for(Wish wish, const mod
       db::events::append_change(connection, *now, "environment", fmt::format("build {}", work->build.id),
                                 core_.clock.utc());
   });
-  core_.events.notify();
+  core_.events.notify(id);
   co_return work->build;
 }
 

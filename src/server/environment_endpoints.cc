@@ -46,16 +46,23 @@ json::object show_curated(const std::string& name, const json::object& definitio
 Task<Response> list_environments(Services& services, Request& request) {
   allow_query(request, {"limit", "cursor"});
   const auto& workspace = request.params.at("workspace");
+  const auto scope = "environments\n" + workspace, after = page_after(request, scope);
+  const auto limit = page_limit(request);
   auto registered = co_await services.core.database.read([&](db::Connection& connection) {
     db::workspaces::get(connection, workspace);
-    return db::environments::list_latest(connection, workspace);
+    return db::environments::list_latest_after(connection, workspace, after, limit + 1);
   });
-  std::map<std::string, json::object> all;
-  for (const auto& environment : registered) all.emplace(environment.name, show(environment));
-  for (const auto& [name, definition] : curated_environments()) all.emplace(name, show_curated(name, definition, 1));
-  json::array items;
-  for (auto& [name, view] : all) items.push_back(std::move(view));
-  co_return page_of(request, "environments\n" + workspace, std::move(items));
+  struct Listed {
+    std::string name;
+    json::object view;
+  };
+  std::vector<Listed> all;
+  for (const auto& environment : registered) all.push_back({environment.name, show(environment)});
+  for (const auto& [name, definition] : curated_environments())
+    if (name > after && std::ranges::find(all, name, &Listed::name) == all.end())
+      all.push_back({name, show_curated(name, definition, 1)});
+  std::ranges::sort(all, {}, &Listed::name);
+  co_return page_of_names(request, scope, std::move(all), [](const Listed& listed) { return listed.view; });
 }
 
 Task<Response> get_environment(Services& services, Request& request) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "db/cursor.h"
 #include "wire/json.h"
 
 namespace lathe::server {
@@ -90,16 +89,9 @@ net::Response list_response(json::array items, const std::optional<std::string>&
   return json_response(page);
 }
 
-net::Response page_of(const net::Request& request, std::string_view scope, json::array all) {
-  auto limit = static_cast<std::size_t>(page_limit(request));
+std::string page_after(const net::Request& request, std::string_view scope) {
   auto cursor = page_cursor(request);
-  std::size_t first = cursor.empty() ? 0 : static_cast<std::size_t>(db::read_number_cursor(scope, cursor));
-  first = std::min(first, all.size());
-  std::size_t last = std::min(all.size(), first + limit);
-  json::array items(std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(first)),
-                    std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(last)));
-  if (last == all.size()) return list_response(std::move(items), std::nullopt);
-  return list_response(std::move(items), db::make_cursor(scope, static_cast<std::int64_t>(last)));
+  return cursor.empty() ? cursor : db::read_cursor(scope, cursor);
 }
 
 ByteRange requested_range(const net::Request& request, std::uint64_t size) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "db/cursor.h"
+#include "db/page.h"
 #include "net/http.h"
 #include "net/router.h"
 
@@ -34,8 +36,17 @@ net::Response json_response(const boost::json::value& value, int status = 200);
 // {"items": […], "next": cursor or null}
 net::Response list_response(boost::json::array items, const std::optional<std::string>& next);
 
-// One page of a list that is short enough to be made whole each time; `scope` binds the cursor to this list.
-net::Response page_of(const net::Request& request, std::string_view scope, boost::json::array all);
+// What a page of a list by name goes on after: empty for the first page. `scope` binds the cursor to this list.
+std::string page_after(const net::Request& request, std::string_view scope);
+// A page of named things, in order of their names, of which one more than the limit was read if there are more.
+template <class Thing, class Show>
+net::Response page_of_names(const net::Request& request, std::string_view scope, std::vector<Thing> found, Show show) {
+  auto page = db::make_page(std::move(found), page_limit(request),
+                            [&](const Thing& last) { return db::make_cursor(scope, std::string_view(last.name)); });
+  boost::json::array items;
+  for (const auto& thing : page.items) items.push_back(show(thing));
+  return list_response(std::move(items), page.next);
+}
 
 // A byte range of a file of `size` bytes as asked for by the Range header: 200 whole, 206 part; one behind the end is
 // `no_range`.

@@ -53,6 +53,8 @@ class LiveLogs {
   // full disk is still an error, since room may come back.
   rt::Task<void> seal_or_give_up(LogStream stream);
 
+  // Whether the logs of this attempt may still grow.
+  bool is_live(std::int64_t run_sequence, int attempt) const { return live_.contains({run_sequence, attempt}); }
   // Total size so far.
   rt::Task<std::uint64_t> size(LogStream stream);
   struct Part {

@@ -84,7 +84,7 @@ Task<void> MetricJournals::tell_later(model::RunId id, std::int64_t sequence, ba
   co_await core_.database.write([&](db::Connection& connection) {
     if (auto run = db::runs::find(connection, id); run && run->sequence == sequence) tell(connection, *run, now);
   });
-  core_.events.notify();
+  core_.events.notify(id.value);
 }
 
 Task<MetricJournals::Stand> MetricJournals::append(LoadRun load, JournalPiece piece) {
@@ -118,7 +118,7 @@ Task<MetricJournals::Stand> MetricJournals::append(LoadRun load, JournalPiece pi
     });
     if (!stored) continue;  // the same journal came by two ways at once
     core_.metrics.add("lathe_metric_records_total", static_cast<std::uint64_t>(batch.lines - batch.skipped));
-    if (telling || stand.noted) core_.events.notify();
+    if (telling || stand.noted) core_.events.notify(run.id.value);
     co_return stand;
   }
 }

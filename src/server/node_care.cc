@@ -165,7 +165,7 @@ Task<void> NodeCare::unplace(LiveAttemptPtr live) {
     });
   });
   report_.attempt_over(changed);
-  core_.events.notify();
+  core_.events.notify(live->run.id.value);
 }
 
 Task<void> NodeCare::lose_node(LiveAttemptPtr live, int node, std::string why) {
@@ -199,7 +199,7 @@ Task<void> NodeCare::lose_node(LiveAttemptPtr live, int node, std::string why) {
   live->changed.notify();
   if (finished.gang_failed) report_.gang_failed(name.run_id);
   if (finished.attempt_over && finished.changed) report_.attempt_over(finished);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 void NodeCare::enforce_stop(const LiveAttemptPtr& live) { core_.scope.spawn("enforce a stop", end_by_force(live)); }

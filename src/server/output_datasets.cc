@@ -101,7 +101,7 @@ Task<void> put_output_files(Core& core, model::RunRecord run, AttemptName name, 
     audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.outputs",
           name.run_id, detail);
   });
-  core.events.notify();
+  core.events.notify(name.run_id);
 }
 
 void register_outputs(db::Connection& connection, const model::RunRecord& run, base::UtcTime now) {

@@ -38,20 +38,29 @@ RunRecord get_own_run(db::Connection& connection, const Request& request) {
   return run;
 }
 
+ShownRun read_shown(db::Connection& connection, RunRecord run) {
+  ShownRun shown;
+  shown.attempts = db::attempts::list(connection, run.sequence);
+  if (!run.spec.inputs.empty()) shown.inputs = db::run_inputs::list(connection, run.sequence);
+  if (may_be_built(run.spec))
+    if (auto row = db::run_environments::find(connection, run.sequence)) shown.built = show_environment(*row);
+  if (run.spec.definition) shown.definition = db::runs::definition(connection, run.sequence);
+  shown.run = std::move(run);
+  return shown;
+}
+
+Response show_run(Services& services, const ShownRun& shown, int status) {
+  wire::RunView view{shown.run, shown.attempts, services.preparation.explain(shown.run), &shown.inputs,
+                     shown.built ? &*shown.built : nullptr};
+  return Response::json(wire::encode_run(view, shown.definition), status);
+}
+
 Task<Response> show_run(Services& services, RunRecord run, int status) {
-  std::vector<model::AttemptRecord> attempts;
-  std::string definition;
-  model::ResolvedInputs inputs;
-  std::optional<wire::BuiltEnvironment> built;
-  co_await services.core.database.read([&](db::Connection& connection) {
-    attempts = db::attempts::list(connection, run.sequence);
-    if (!run.spec.inputs.empty()) inputs = db::run_inputs::list(connection, run.sequence);
-    if (may_be_built(run.spec))
-      if (auto row = db::run_environments::find(connection, run.sequence)) built = show_environment(*row);
-    if (run.spec.definition) definition = db::runs::definition(connection, run.sequence);
+  auto shown = co_await services.core.database.read([&](db::Connection& connection) {
+    auto now = db::runs::find(connection, run.id);
+    return read_shown(connection, now ? std::move(*now) : std::move(run));  // it may be deleted already
   });
-  wire::RunView view{run, attempts, services.preparation.explain(run), &inputs, built ? &*built : nullptr};
-  co_return Response::json(wire::encode_run(view, definition), status);
+  co_return show_run(services, shown, status);
 }
 
 Task<Response> edit_run(Services& services, Request& request, EditNote note, std::function<void(RunRecord&)> apply) {
@@ -70,7 +79,7 @@ Task<Response> edit_run(Services& services, Request& request, EditNote note, std
     return after;
   });
   services.dispatcher.edited(run);
-  core.events.notify();
+  core.events.notify(run.id.value);
   co_return co_await show_run(services, std::move(run), 200);
 }
 

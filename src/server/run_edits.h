@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/endpoints.h"
+#include "wire/run.h"
 
 namespace lathe::server {
 
@@ -15,7 +16,17 @@ model::RunRecord get_own_run(db::Connection& connection, const net::Request& req
 // The same test for a run that is known already.
 void require_own(db::Connection& connection, const net::Principal& principal, const model::RunId& run);
 
-// The run with its attempts and definition.
+// A run with all that an answer shows of it, read in one closure: parts of two moments could contradict each other.
+struct ShownRun {
+  model::RunRecord run;
+  std::vector<model::AttemptRecord> attempts;
+  model::ResolvedInputs inputs;
+  std::optional<wire::BuiltEnvironment> built;
+  std::string definition;
+};
+ShownRun read_shown(db::Connection& connection, model::RunRecord run);
+net::Response show_run(Services& services, const ShownRun& shown, int status);
+// For a run that the caller has just written: shown as it is now.
 rt::Task<net::Response> show_run(Services& services, model::RunRecord run, int status);
 
 // What is written about a change that touches no state.

@@ -41,6 +41,17 @@ void check_may_submit(db::Connection& connection, const net::Principal& principa
   require_own(connection, principal, spec.parent);
 }
 
+// In the transaction of the submit, so that many at once cannot all be the last one.
+void check_quota(db::Connection& connection, const SiteLimits& limits, const net::Principal& principal,
+                 const model::RunId& id) {
+  if (limits.runs_queued == 0 || principal.role == net::Role::admin || db::runs::find(connection, id)) return;
+  if (db::runs::count_live_of(connection, principal.name, limits.runs_queued) < limits.runs_queued) return;
+  throw Error(Code::rate_limited,
+              fmt::format("'{}' has {} runs that are not over, as many as this site allows", principal.name,
+                          limits.runs_queued))
+      .hint("wait for some to end, or cancel some; limits.runs_queued in config.yaml is the rule");
+}
+
 Task<Response> submit(Services& services, Request& request) {
   auto parsed = base::value_or_throw(wire::parse_run_submit(co_await json_text(request)));
   auto& core = services.core;
@@ -74,12 +85,14 @@ Task<Response> submit(Services& services, Request& request) {
   for (auto& note : plan.notes) submission.notes.push_back(std::move(note));
   Wish wish{parsed.spec, parsed.definition, plan.definition ? &plan.row : nullptr,
             plan.definition ? &plan.definition->text : nullptr, !plan.is_built || plan.row.lock};
-  auto outcome = co_await core.database.write(
-      [&](db::Connection& connection) { return submit_run(connection, submission, wish, caller, now); });
+  auto outcome = co_await core.database.write([&](db::Connection& connection) {
+    check_quota(connection, core.site.limits, request.principal, parsed.id);
+    return submit_run(connection, submission, wish, caller, now);
+  });
   if (!outcome.changed) co_return co_await show_run(services, std::move(outcome.run), 200);
   services.dispatcher.submitted(outcome.run);
   services.preparation.submitted(outcome.run);
-  core.events.notify();
+  core.events.notify(outcome.run.id.value);
   auto built = show_environment(plan.row);
   wire::RunView view{
       outcome.run, {}, services.preparation.explain(outcome.run), nullptr, plan.definition ? &built : nullptr};
@@ -147,15 +160,12 @@ Task<Response> list(Services& services, Request& request) {
   co_return list_response(std::move(items), page.next);
 }
 
-Task<RunRecord> find_run(Services& services, const Request& request) {
-  co_return co_await services.core.database.read([&](db::Connection& connection) {
-    return get_run(connection, request.params.at("workspace"), request.params.at("run"));
-  });
-}
-
 Task<Response> get(Services& services, Request& request) {
   allow_query(request, {});
-  co_return co_await show_run(services, co_await find_run(services, request), 200);
+  auto found = co_await services.core.database.read([&](db::Connection& connection) {
+    return read_shown(connection, get_run(connection, request.params.at("workspace"), request.params.at("run")));
+  });
+  co_return show_run(services, found, 200);
 }
 
 Task<Response> cancel(Services& services, Request& request) {
@@ -171,7 +181,7 @@ Task<Response> cancel(Services& services, Request& request) {
   if (outcome.changed) {
     services.dispatcher.cancel_asked(outcome.run);
     services.preparation.canceled(outcome.run);
-    core.events.notify();
+    core.events.notify(outcome.run.id.value);
   }
   co_return co_await show_run(services, std::move(outcome.run), 200);
 }

@@ -35,44 +35,84 @@ Task<RunRecord> load(Services& services, const Request& request) {
   });
 }
 
-// The build that the run waits for, or waited for.
-Task<std::optional<EnvironmentBuilds::Build>> find_build(Services& services, RunRecord run) {
-  if (!may_be_built(run.spec)) co_return std::nullopt;
-  auto build =
-      co_await services.core.database.read([&](db::Connection& connection) -> std::optional<EnvironmentBuilds::Build> {
-        auto row = db::run_environments::find(connection, run.sequence);
-        if (!row || !row->build) return std::nullopt;
-        return db::environment_builds::find(connection, run.workspace, *row->build);
-      });
-  if (build) build = services.builds.current(std::move(*build));
-  co_return build;
+// The build that the run waits for, or waited for, as the database has it.
+std::optional<EnvironmentBuilds::Build> find_build(db::Connection& connection, const RunRecord& run) {
+  if (!may_be_built(run.spec)) return std::nullopt;
+  auto row = db::run_environments::find(connection, run.sequence);
+  if (!row || !row->build) return std::nullopt;
+  return db::environment_builds::find(connection, run.workspace, *row->build);
+}
+
+struct RunAndBuild {
+  RunRecord run;
+  std::optional<EnvironmentBuilds::Build> build;
+};
+
+Task<RunAndBuild> load_with_build(Services& services, const Request& request) {
+  auto found = co_await services.core.database.read([&](db::Connection& connection) {
+    RunAndBuild both{get_run(connection, request.params.at("workspace"), request.params.at("run")), std::nullopt};
+    both.build = find_build(connection, both.run);
+    return both;
+  });
+  if (found.build) found.build = services.builds.current(std::move(*found.build));
+  co_return found;
+}
+
+// What the first page of a run's files shows beside its artifacts.
+struct LogSize {
+  LogStream stream;
+  std::int64_t sealed = 0;  // bytes in the store
+};
+
+std::vector<LogSize> read_logs(db::Connection& connection, const RunRecord& run, const std::string& prefix) {
+  std::vector<LogSize> logs;
+  for (int node = 0; run.attempt > 0 && node < run.spec.node_count; ++node) {
+    LogSize log{{{run.sequence, run.attempt, node}, wire::main_log_name(run.spec.node_count, node)}, 0};
+    if (!log.stream.name.starts_with(prefix)) continue;
+    auto segments = db::logs::list(connection, run.sequence, run.attempt, log.stream.name);
+    if (!segments.empty()) log.sealed = segments.back().offset + segments.back().size;
+    logs.push_back(std::move(log));
+  }
+  return logs;
 }
 
 Task<Response> list_files(Services& services, Request& request) {
   allow_query(request, {"prefix", "limit", "cursor"});
   int limit = page_limit(request);
   auto prefix = request.query_value("prefix").value_or(""), cursor = page_cursor(request);
-  auto run = co_await load(services, request);
-  auto page = co_await services.core.database.read(
-      [&](db::Connection& connection) { return db::artifacts::list(connection, run.sequence, prefix, limit, cursor); });
+  struct Found {
+    RunRecord run;
+    db::Page<db::artifacts::Artifact> page;
+    std::vector<LogSize> logs;
+    std::optional<EnvironmentBuilds::Build> build;
+  };
+  // In one closure: a file must not be missing because it became an artifact between two looks.
+  auto found = co_await services.core.database.read([&](db::Connection& connection) {
+    Found all{get_run(connection, request.params.at("workspace"), request.params.at("run")), {}, {}, {}};
+    all.page = db::artifacts::list(connection, all.run.sequence, prefix, limit, cursor);
+    if (cursor.empty()) all.logs = read_logs(connection, all.run, prefix);
+    if (cursor.empty() && all.run.state == model::RunState::preparing && kBuildLog.starts_with(prefix))
+      all.build = find_build(connection, all.run);
+    return all;
+  });
   json::array items;
-  // Logs come first, on the first page: there is one per node.
-  for (int node = 0; run.attempt > 0 && cursor.empty() && node < run.spec.node_count; ++node) {
-    LogStream stream{{run.sequence, run.attempt, node}, wire::main_log_name(run.spec.node_count, node)};
-    if (!stream.name.starts_with(prefix)) continue;
-    items.push_back({{"path", stream.name}, {"size", co_await services.logs.size(stream)}, {"kind", "log"}});
+  // Logs come first, on the first page: there is one per node. One that still grows is known in memory.
+  for (const auto& log : found.logs) {
+    auto size = static_cast<std::uint64_t>(log.sealed);
+    if (services.logs.is_live(found.run.sequence, found.run.attempt)) size = co_await services.logs.size(log.stream);
+    items.push_back({{"path", log.stream.name}, {"size", size}, {"kind", "log"}});
   }
   // That of a build is an artifact when it is over.
-  if (cursor.empty() && run.state == model::RunState::preparing && kBuildLog.starts_with(prefix))
-    if (auto build = co_await find_build(services, run); build && !build->ended)
-      items.push_back({{"path", kBuildLog}, {"size", build->log_bytes}, {"kind", "log"}});
-  for (const auto& file : page.items)
+  if (found.build)
+    if (auto build = services.builds.current(std::move(*found.build)); !build.ended)
+      items.push_back({{"path", kBuildLog}, {"size", build.log_bytes}, {"kind", "log"}});
+  for (const auto& file : found.page.items)
     items.push_back({{"path", file.path},
                      {"size", file.size},
                      {"digest", file.digest.hex()},
                      {"executable", file.executable},
                      {"kind", "artifact"}});
-  co_return list_response(std::move(items), page.next);
+  co_return list_response(std::move(items), found.page.next);
 }
 
 Response attachment(const std::string& type) {
@@ -84,23 +124,22 @@ Response attachment(const std::string& type) {
 }
 
 // As it is now, or on until the build is over. A run whose environment was here has none.
-Task<Response> get_build_log(Services& services, Request& request, RunRecord run, LiveLogs::Part part, bool follow) {
-  auto build = co_await find_build(services, run);
-  auto& events = services.core.events;
-  while (follow && !build && run.state == model::RunState::preparing) {
-    co_await events.changed(events.version(), request.cancel);
-    run = co_await load(services, request);
-    build = co_await find_build(services, run);
+Task<Response> get_build_log(Services& services, Request& request, LiveLogs::Part part, bool follow) {
+  EventFeed::RunWatch watch(services.core.events, request.params.at("run"));
+  auto found = co_await load_with_build(services, request);
+  while (follow && !found.build && found.run.state == model::RunState::preparing) {
+    co_await watch.changed(request.cancel);
+    found = co_await load_with_build(services, request);
   }
-  if (!build)
-    throw Error(Code::not_found, fmt::format("run '{}' has no log of a build", run.id.value))
+  if (!found.build)
+    throw Error(Code::not_found, fmt::format("run '{}' has no log of a build", found.run.id.value))
         .field("name")
         .hint("nothing had to be built for it");
   auto response = attachment("application/octet-stream");
   response.headers["lathe-log-offset"] = fmt::format("{}", part.offset);
   response.may_be_packed = true;
   response.body = net::StreamBody(
-      [&services, build = *build, part, follow, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
+      [&services, build = *found.build, part, follow, cancel = request.cancel](net::BodyWriter& out) -> Task<void> {
         co_await services.builds.copy_log(build, part.offset, part.length, follow, cancel, out);
       });
   co_return response;
@@ -122,7 +161,7 @@ Task<Response> get_content(Services& services, Request& request) {
     response.body = net::FileBody{blob.release(), range.offset, range.length};
     co_return response;
   }
-  if (path == kBuildLog) co_return co_await get_build_log(services, request, std::move(run), {}, false);
+  if (path == kBuildLog) co_return co_await get_build_log(services, request, {}, false);
   auto log = run.attempt > 0 ? find_log(run, run.attempt, path) : std::nullopt;
   if (!log)
     throw Error(Code::not_found, fmt::format("run '{}' has no file '{}'", run.id.value, path))
@@ -141,8 +180,8 @@ Task<Response> get_content(Services& services, Request& request) {
 
 // Waits until the run has an attempt to follow, or is over without one.
 Task<RunRecord> wait_for_attempt(Services& services, Request& request, RunRecord run) {
-  auto& events = services.core.events;
-  while (services.dispatcher.is_waiting(run)) co_await events.changed(events.version(), request.cancel);
+  EventFeed::RunWatch watch(services.core.events, run.id.value);
+  while (services.dispatcher.is_waiting(run)) co_await watch.changed(request.cancel);
   co_return co_await load(services, request);
 }
 
@@ -154,7 +193,7 @@ Task<Response> get_log(Services& services, Request& request) {
   bool follow = query_flag(request, "follow", false);
   auto attempt = query_integer(request, "attempt", 0);
   if (request.query_value("attempt")) base::value_or_throw(model::check_range("attempt", attempt, 1, INT32_MAX));
-  if (name == kBuildLog) co_return co_await get_build_log(services, request, std::move(run), {offset}, follow);
+  if (name == kBuildLog) co_return co_await get_build_log(services, request, {offset}, follow);
   if (!find_log(run, 1, name))
     throw Error(Code::not_found, fmt::format("run '{}' has no log '{}'", run.id.value, name)).field("name");
   if (follow) run = co_await wait_for_attempt(services, request, std::move(run));

@@ -181,7 +181,7 @@ Task<void> RunPreparation::queue(RunRecord run, Prepared prepared) {
         [&](db::Connection& connection) { return prepare_run(connection, run.id.value, prepared, now); });
   });
   dispatcher_.submitted(changed.run);
-  core_.events.notify();
+  core_.events.notify(changed.run.id.value);
 }
 
 Task<void> RunPreparation::fail(RunRecord run, Error why) {
@@ -192,7 +192,7 @@ Task<void> RunPreparation::fail(RunRecord run, Error why) {
     return core_.database.write(
         [&](db::Connection& connection) { return fail_preparation(connection, run.id.value, message, now); });
   });
-  core_.events.notify();
+  core_.events.notify(run.id.value);
 }
 
 }  // namespace lathe::server

@@ -66,7 +66,7 @@ Task<void> RunnerDesk::store_claim(LiveAttemptPtr live, int node) {
   live->attempt.claimed = changed.attempt->claimed;
   if (is_gang && node >= 0) live->claimed_nodes.insert(node);
   dispatcher_.edited(changed.run);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::add_environment(const model::RunRecord& run, wire::RunnerOrder& order) {
@@ -130,7 +130,10 @@ Task<void> RunnerDesk::watch(AttemptName name, int node, rt::CancelToken cancel,
       continue;
     }
     if (said == live->stop) {
-      co_await live->changed.changed(live->changed.version(), cancel);
+      // An empty line when there is nothing to say: a runner that hears nothing for long connects anew.
+      const auto seen = live->changed.version();
+      if (!co_await live->changed.changed_within(seen, core_.home, core_.site.limits.heartbeat, cancel))
+        co_await out.write("\n");
       continue;
     }
     said = live->stop;
@@ -183,7 +186,7 @@ Task<void> RunnerDesk::process_ended(AttemptName name, int node) {
     return core_.database.write([&](db::Connection& connection) { return end_process(connection, name, now); });
   });
   dispatcher_.edited(changed.run);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts::Artifact> files) {
@@ -204,7 +207,7 @@ Task<void> RunnerDesk::put_artifacts(AttemptName name, std::vector<db::artifacts
     audit(connection, {"run " + name.run_id, 0, fmt::format("attempt {}", name.number)}, now, "run.artifacts",
           name.run_id, detail);
   });
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::put_outputs(AttemptName name, std::vector<OutputFile> files) {
@@ -218,7 +221,7 @@ Task<void> RunnerDesk::add_notes(AttemptName name, std::vector<std::string> note
   auto changed = co_await core_.database.write(
       [&](db::Connection& connection) { return server::add_notes(connection, name, notes, now); });
   dispatcher_.edited(changed);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
 }
 
 Task<void> RunnerDesk::seal_log(AttemptName name, int node) {
@@ -258,7 +261,7 @@ Task<model::RunState> RunnerDesk::finish(AttemptName name, int node, model::Exit
   }
   if (finished.gang_failed) dispatcher_.stop_gang(name.run_id);
   if (finished.attempt_over && finished.changed) dispatcher_.attempt_over(finished);
-  core_.events.notify();
+  core_.events.notify(name.run_id);
   co_return finished.run.state;
 }
 

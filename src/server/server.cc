@@ -12,6 +12,7 @@
 #include "server/denied_calls.h"
 #include "server/endpoints.h"
 #include "server/environment_builds.h"
+#include "server/retention.h"
 #include "server/state_dir.h"
 #include "server/sweep.h"
 #include "sys/gpu.h"
@@ -47,6 +48,16 @@ compute::LocalConfig local_config(const ServerOptions& options, const StateDir& 
   return config;
 }
 
+net::HttpLimits http_limits(const SiteLimits& site) {
+  net::HttpLimits limits;
+  limits.requests_per_second = site.requests_per_second;
+  limits.burst = site.burst > 0 ? site.burst : site.requests_per_second;
+  limits.floor_bytes_per_second = site.floor_bytes_per_second;
+  limits.memory.total = site.request_memory_bytes;
+  limits.memory.per_caller = site.request_memory_bytes / 4;
+  return limits;
+}
+
 // Everything that lives as long as the server, in the order in which it depends on one another.
 class Server {
  public:
@@ -58,7 +69,7 @@ class Server {
         home_(home),
         database_(database),
         provider_(local_config(options, state, site_), home, files_),
-        events_(home),
+        events_(home, database, scope_, site_.limits.heartbeat),
         reserve_(state, home, files_, scope_),
         store_work_(home, files_, store),
         views_(base::value_or_throw(cas::Views::open(state.views(), store))),
@@ -102,7 +113,8 @@ class Server {
             home, router_, [this](const net::Request& request) { return authority_.authenticate(request); },
             [this](const net::RequestOutcome& outcome) {
               metrics_.count_request(outcome.operation, outcome.status, outcome.took);
-            }) {
+            },
+            http_limits(site_.limits)) {
     add_all_routes(router_, services_);
     http_.on_refused([this](const net::Refusal& refusal) { denied_.note(refusal); });
     authority_.on_over([this](std::int64_t token_id) {
@@ -153,6 +165,7 @@ class Server {
     co_await builds_.recover();
     co_await preparation_.recover();
     scope_.spawn("sweep", sweep_leftovers(core_, logs_));
+    scope_.spawn("retention", keep_trimmed(core_));
     co_await open_doors();
   }
 
@@ -186,6 +199,7 @@ class Server {
     const auto& commits = database_.stats();
     metrics_.set("lathe_runs_queued", static_cast<double>(dispatcher_.queued()));
     metrics_.set("lathe_attempts_live", static_cast<double>(dispatcher_.live_attempts()));
+    metrics_.set("lathe_event_streams", static_cast<double>(events_.streams()));
     metrics_.set("lathe_db_commits", static_cast<double>(commits.commits));
     metrics_.set("lathe_db_operations", static_cast<double>(commits.operations));
     metrics_.set("lathe_db_largest_batch", static_cast<double>(commits.largest_batch));
@@ -208,7 +222,7 @@ class Server {
   rt::Scope scope_;
   compute::LocalProvider provider_;
   Metrics metrics_;
-  rt::Notifier events_;
+  EventFeed events_;
   Reserve reserve_;
   StoreWork store_work_;
   cas::Views views_;

@@ -83,6 +83,34 @@ std::vector<net::AddressRange> read_ranges(const YAML::Node& node) {
   return ranges;
 }
 
+void read_limits(SiteLimits& limits, const YAML::Node& node) {
+  auto number = [](const std::string& key, auto& target, double low, double high, double unit = 1) {
+    return std::pair<const std::string, YamlReader>(key, [=, &target](const YAML::Node& n) {
+      target = static_cast<std::remove_reference_t<decltype(target)>>(read_number("limits." + key, n, low, high) * unit);
+    });
+  };
+  read_map("limits", node,
+           {number("requests_per_second", limits.requests_per_second, 0, 1e6),
+            number("burst", limits.burst, 0, 1e6),
+            number("runs_queued", limits.runs_queued, 0, 1e9),
+            number("failed_logins_per_second", limits.failed_logins_per_second, 0.1, 1e6),
+            number("floor_bytes_per_second", limits.floor_bytes_per_second, 0, 1e9),
+            number("request_memory_mb", limits.request_memory_bytes, 128, 1e6, 1 << 20),
+            // A follower gives up after a minute of silence.
+            {"heartbeat_seconds", [&](auto& n) {
+               limits.heartbeat = std::chrono::milliseconds(
+                   static_cast<std::int64_t>(read_number("limits.heartbeat_seconds", n, 0.1, 30) * 1000));
+             }}});
+}
+
+YamlReader read_keep_days(const std::string& section, int& days) {
+  return [section, &days](const YAML::Node& node) {
+    read_map(section, node, {{"keep_days", [&](auto& n) {
+                                days = static_cast<int>(read_number(section + ".keep_days", n, 0, 36500));
+                              }}});
+  };
+}
+
 SiteConfig read_config(const YAML::Node& root) {
   SiteConfig config;
   read_map(
@@ -91,6 +119,9 @@ SiteConfig read_config(const YAML::Node& root) {
           {"providers",
            [&](auto& n) { read_map("providers", n, {{"local", [&](auto& local) { read_local(config, local); }}}); }},
           {"environments", [&](auto& n) { read_environment_rules(config.environments, n); }},
+          {"limits", [&](auto& n) { read_limits(config.limits, n); }},
+          {"events", read_keep_days("events", config.keep_events_days)},
+          {"audit", read_keep_days("audit", config.keep_audit_days)},
           {"secrets",
            [&](auto& n) {
              read_map(

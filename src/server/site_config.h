@@ -11,10 +11,22 @@
 
 #include "base/error.h"
 #include "model/compute.h"
+#include "net/keep_alive.h"
 #include "net/outbound.h"
 #include "server/site_environments.h"
 
 namespace lathe::server {
+
+// What callers may use of the server at most. Administrators and runners are free of the first three.
+struct SiteLimits {
+  double requests_per_second = 0;                    // of each token; 0: no limit
+  double burst = 0;                                  // so many at once; 0: what a second allows
+  std::int64_t runs_queued = 0;                      // runs of each token that are not over; 0: no limit
+  double failed_logins_per_second = 50;              // from each address; more are answered slowly
+  std::uint64_t floor_bytes_per_second = 1024;       // slower clients are cut off
+  std::uint64_t request_memory_bytes = 128u << 20;   // of bodies and answers of all callers; each has a quarter
+  base::Duration heartbeat = net::kHeartbeat;        // of streams that have nothing to tell
+};
 
 struct SiteConfig {
   model::SiteRules rules;                 // providers.local.gpu, providers.local.size
@@ -35,6 +47,9 @@ struct SiteConfig {
   std::string mount_cache_folder;                            // mounts.cache_folder; empty: that of the node's user
   std::vector<std::filesystem::path> datastore_roots;        // datastores.roots: below these, local datastores may lie
   std::vector<net::AddressRange> private_addresses;          // fetch.private: reached although they are not public
+  SiteLimits limits;                                         // limits
+  int keep_events_days = 365;                                // events.keep_days: of runs that are over; 0: for ever
+  int keep_audit_days = 0;                                   // audit.keep_days; 0: for ever
 };
 
 // The defaults when the file does not exist.

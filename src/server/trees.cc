@@ -1,7 +1,10 @@
 #include "server/trees.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <unordered_set>
+
+#include "cas/tree_checker.h"
 
 namespace lathe::server {
 
@@ -28,6 +31,20 @@ std::optional<std::string> look_for_gap(cas::DiskStore& store, const base::Diges
     if (*size != blob.size) return fmt::format("gives the blob {} a wrong size", blob.digest.hex());
   }
   return std::nullopt;
+}
+
+// On a thread of the store.
+void check_tree(int fd, std::uint64_t size) {
+  cas::TreeChecker checker;
+  std::string piece(256 * 1024, '\0');
+  for (std::uint64_t offset = 0; offset < size;) {
+    const auto count = ::pread(fd, piece.data(), piece.size(), static_cast<off_t>(offset));
+    if (count < 0) throw base::errno_error(errno, "read a tree manifest");
+    if (count == 0) throw Error(Code::io, "a tree manifest became shorter while it was read");
+    base::value_or_throw(checker.feed(std::string_view(piece).substr(0, static_cast<std::size_t>(count))));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  base::value_or_throw(checker.finish());
 }
 
 }  // namespace
@@ -59,6 +76,26 @@ Task<std::optional<std::string>> TreeChecks::find_gap(base::Digest digest) {
   if (complete_.size() >= kRemembered) complete_.clear();
   complete_[digest] = {removals, now};
   co_return std::nullopt;
+}
+
+Task<void> TreeChecks::require_tree(base::Digest digest, const cas::BlobFile& blob) {
+  if (are_trees_.contains(digest)) co_return;
+  auto turn = co_await reading_.lock();
+  if (are_trees_.contains(digest)) co_return;
+  co_await core_.store_work.run([&] { check_tree(blob.fd(), blob.size()); });
+  // What a digest names never changes, so that this stays true.
+  if (are_trees_.size() >= kRemembered) are_trees_.clear();
+  are_trees_.insert(digest);
+}
+
+Task<TreeChecks::Blobs> TreeChecks::blobs_of(base::Digest digest) {
+  if (auto known = blobs_[digest].lock()) co_return known;
+  auto turn = co_await reading_.lock();
+  if (auto known = blobs_[digest].lock()) co_return known;
+  std::erase_if(blobs_, [](const auto& entry) { return entry.second.expired(); });
+  auto blobs = std::make_shared<const std::vector<cas::BlobInfo>>(distinct_blobs(co_await read_tree(core_, digest)));
+  blobs_[digest] = blobs;
+  co_return blobs;
 }
 
 Task<void> TreeChecks::require_complete(base::Digest digest, std::string script) {

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cas/blob_store.h"
 #include "cas/tree.h"
+#include "rt/async_mutex.h"
 #include "server/core.h"
 
 namespace lathe::server {
@@ -21,12 +24,17 @@ std::vector<cas::BlobInfo> distinct_blobs(const cas::Tree& tree);
 // store: whoever submits the same folder again and again pays for its files once.
 class TreeChecks {
  public:
-  explicit TreeChecks(Core& core) : core_(core) {}
+  explicit TreeChecks(Core& core) : core_(core), reading_(core.home) {}
   // What the tree lacks, as the end of a sentence about it; nothing when it is complete.
   rt::Task<std::optional<std::string>> find_gap(base::Digest digest);
   // Refuses (invalid, field "snapshot") a tree that is not here or lacks a blob, so that no run ever names one; and one
   // that does not hold `script`, when that is not empty (field "script").
   rt::Task<void> require_complete(base::Digest digest, std::string script);
+  // Refuses a blob that is no tree manifest, as decode_tree() does. Looked at once, and never held in memory.
+  rt::Task<void> require_tree(base::Digest digest, const cas::BlobFile& blob);
+  // Each file's blob once. Readers of the same tree share one list.
+  using Blobs = std::shared_ptr<const std::vector<cas::BlobInfo>>;
+  rt::Task<Blobs> blobs_of(base::Digest digest);
 
  private:
   struct Checked {
@@ -35,6 +43,9 @@ class TreeChecks {
   };
   Core& core_;
   std::unordered_map<base::Digest, Checked> complete_;
+  std::unordered_set<base::Digest> are_trees_;
+  std::unordered_map<base::Digest, std::weak_ptr<const std::vector<cas::BlobInfo>>> blobs_;
+  rt::AsyncMutex reading_;  // one manifest at a time: many readers of one wait for its first, and the memory is bounded
 };
 
 }  // namespace lathe::server

@@ -90,13 +90,16 @@ void add_workspace_routes(net::Router& router, Services& services) {
   router.add({"GET", "/api/v1/server", "getServer", Permission::read, endpoint(services, get_server)});
   router.add({"GET", "/api/v1/workspaces", "listWorkspaces", Permission::read, [&](Request& request) -> Task<Response> {
                 allow_query(request, {"limit", "cursor"});
-                auto rows =
-                    co_await database.read([](db::Connection& connection) { return db::workspaces::list(connection); });
-                json::array items;
-                for (const auto& row : rows)
-                  if (request.principal.workspace.empty() || request.principal.workspace == row.name)
-                    items.push_back(workspace_json(row));
-                co_return page_of(request, "workspaces", std::move(items));
+                const auto after = page_after(request, "workspaces");
+                const auto limit = page_limit(request);
+                auto rows = co_await database.read([&](db::Connection& connection) {
+                  const auto& own = request.principal.workspace;
+                  if (own.empty()) return db::workspaces::list_after(connection, after, limit + 1);
+                  std::vector<db::workspaces::Workspace> one;
+                  if (auto found = db::workspaces::find(connection, own); found && own > after) one.push_back(*found);
+                  return one;
+                });
+                co_return page_of_names(request, "workspaces", std::move(rows), workspace_json);
               }});
   router.add(
       {"PUT", "/api/v1/workspaces/{workspace}", "putWorkspace", Permission::write, endpoint(services, put_workspace)});
