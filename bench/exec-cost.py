@@ -36,7 +36,7 @@ def main():
         # Each round's own ratio: the machine changes more between rounds than within one.
         ratio = median([value / limit for value, limit in zip(values, limits)])
         say(f"{name}: {milliseconds(median(values))}, /bin/true {milliseconds(median(limits))}")
-        at_most(f"exec-cost {name}", f"{median(values) * 1000:.2f} ms", f"true: {median(limits) * 1000:.2f} ms", ratio, 2)
+        at_most(f"exec-cost {name}", f"{median(values) * 1000:.2f} ms", f"true: {median(limits) * 1000:.2f} ms", ratio, 2.4)
 
 
 main()
