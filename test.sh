@@ -4,10 +4,13 @@
 # usage: ./test.sh [--all]
 #   --all   adds the long campaigns: clang-tidy over every file, asan and tsan builds of the unit and simulation tests,
 #           fuzzing, every curated environment with real packages, the conformance kit with the system's Python alone,
-#           demo and tests on a bare Debian 12 as root and as a user, and large counts in the kill campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS,
-#           LATHE_ENV_KILLS, LATHE_ENVIRONMENTS, LATHE_FUZZ_SECONDS and
-#           LATHE_SEED change them. A campaign that was broken off goes on where it was (build/campaigns); one that is
-#           done is not repeated until its file there is removed.
+#           demo and tests on a bare Debian 12 as root and as a user, the last release, built and upgraded alive, planted faults that must be caught (tests/mutants), a soak, and
+#           large counts in the fault campaigns. LATHE_KILLS, LATHE_RUNNER_KILLS, LATHE_CUTS, LATHE_KILL_POINTS,
+#           LATHE_RUNNER_POINTS, LATHE_NETWORK_FAULTS, LATHE_DISK_FAULTS, LATHE_FLIPS, LATHE_REPEATS,
+#           LATHE_RACE_SECONDS, LATHE_SOAK_SECONDS, LATHE_MIGRATION_POINTS, LATHE_LONG, LATHE_ENV_KILLS,
+#           LATHE_ENVIRONMENTS, LATHE_FUZZ_SECONDS and LATHE_SEED change them (docs/dev/testing.md). A campaign that was
+#           broken off goes on where it was (build/campaigns); one that is done is not repeated until its file there is
+#           removed.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/scripts/common.sh"
@@ -124,6 +127,16 @@ fuzz() {
   done
 }
 
+# Each planted fault that its test catches counts as passed. The large counts are not for them.
+mutants() {
+  local status=0 name
+  for name in $(compgen -e LATHE_); do case "$name" in LATHE_MUTANTS_LOCK) ;; *) unset "$name" ;; esac; done
+  python3 "$ROOT/tests/mutants/run.py" 2>&1 | tee "$REPORTS/mutants.log" >&2 || status=$?
+  PASSED=$((PASSED + $(grep -c '^caught ' "$REPORTS/mutants.log" || true)))
+  FAILED=$((FAILED + $(grep -cE '^(missed|lost:|broken:)' "$REPORTS/mutants.log" || true)))
+  if [ "$status" -ne 0 ] && [ "$FAILED" -eq 0 ]; then FAILED=1; fi
+}
+
 phase "looking for what is missing"
 "$ROOT/scripts/bootstrap.sh" ${ALL:+--all}
 mkdir -p "$REPORTS"
@@ -137,6 +150,11 @@ if [ -n "$ALL" ]; then
   export LATHE_KILLS=${LATHE_KILLS:-10000} LATHE_RUNNER_KILLS=${LATHE_RUNNER_KILLS:-5000} LATHE_CUTS=${LATHE_CUTS:-500}
   export LATHE_ENV_KILLS=${LATHE_ENV_KILLS:-300} LATHE_ENVIRONMENTS=${LATHE_ENVIRONMENTS:-all}
   export LATHE_KILL_POINTS=${LATHE_KILL_POINTS:-all} LATHE_PROGRESS=${LATHE_PROGRESS:-$ROOT/build/campaigns}
+  export LATHE_RUNNER_POINTS=${LATHE_RUNNER_POINTS:-all} LATHE_MIGRATION_POINTS=${LATHE_MIGRATION_POINTS:-all}
+  export LATHE_NETWORK_FAULTS=${LATHE_NETWORK_FAULTS:-200} LATHE_DISK_FAULTS=${LATHE_DISK_FAULTS:-50}
+  export LATHE_FLIPS=${LATHE_FLIPS:-2000} LATHE_REPEATS=${LATHE_REPEATS:-2000} LATHE_LONG=${LATHE_LONG:-1}
+  export LATHE_RACE_SECONDS=${LATHE_RACE_SECONDS:-600} LATHE_SOAK_SECONDS=${LATHE_SOAK_SECONDS:-1800}
+  "$ROOT/tests/upgrade/build_release.sh" || FAILED=$((FAILED + 1))
 fi
 end_to_end
 phase "the Python SDK"
@@ -157,5 +175,7 @@ if [ -n "$ALL" ]; then
   fuzz
   phase "demo and tests on a bare Debian 12"
   bare_debian
+  phase "planted faults"
+  mutants
 fi
 finish
