@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -81,11 +82,18 @@ TEST(Log, ASocketThatNobodyReadsStopsNobody) {
 
 struct LogFile : ::testing::Test {
   std::string folder = fs::temp_directory_path() / "lathe-log.XXXXXX";
-  int before = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
-  void SetUp() override { ASSERT_NE(::mkdtemp(folder.data()), nullptr); }
+  // Both: where they are the same file, they go on being one.
+  int before = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10), before_out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  void SetUp() override {
+    std::fflush(stdout);
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  }
   void TearDown() override {
+    std::fflush(stdout);
     ::dup2(before, STDERR_FILENO);
+    ::dup2(before_out, STDOUT_FILENO);
     ::close(before);
+    ::close(before_out);
     fs::remove_all(folder);
   }
   std::string file(const std::string& name = "server.log") const { return folder + "/" + name; }

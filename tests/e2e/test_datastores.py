@@ -152,7 +152,7 @@ def test_a_writable_folder_takes_files_and_never_leaves_itself(client, roots):
     assert list(outside.iterdir()) == []
 
 
-def test_a_folder_outside_the_roots_or_by_a_contributor_is_refused(server, client, roots):
+def test_a_folder_outside_the_roots_or_by_anybody_but_an_administrator_is_refused(server, client, roots):
     def put(who, path):
         return who.put(who.path("datastores", "evil"), {"kind": "local", "path": path})
 
@@ -160,8 +160,9 @@ def test_a_folder_outside_the_roots_or_by_a_contributor_is_refused(server, clien
         put(client, path).expect(403)
     put(client, "relative").expect(400)
     put(client, f"{roots}/absent").expect(404)
-    token = client.post("/api/v1/tokens", {"name": "c", "role": "contributor"}).expect(201).json()["token"]
-    put(client.with_token(token), str(roots)).expect(403)
+    for role in ("contributor", "operator"):
+        token = client.post("/api/v1/tokens", {"name": role, "role": role}).expect(201).json()["token"]
+        assert "admin" in put(client.with_token(token), str(roots)).expect(403).json()["message"]
     client.get(client.path("datastores", "evil")).expect(404)
 
 

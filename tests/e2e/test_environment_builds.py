@@ -104,6 +104,23 @@ def test_a_build_is_followed_and_what_it_became_is_explained(client, builds):
     client.get(f"/api/v1/environment-locks/{'0' * 64}").expect(404)
     listed = client.get(client.path("environment-builds"), limit=1).expect(200).json()["items"]
     assert [each["id"] for each in listed] == [build["id"]]
+    row = next(row for row in client.items("/api/v1/audit") if row["action"] == "environment.lock")
+    assert (row["actor"], row["object"], row["detail"]) == ("admin", f"{name}:1", ended["lock"])
+
+
+def test_a_lock_is_read_in_the_workspaces_that_have_it(client, builds):
+    """By a token that is limited to one; and such a token brings no lock that names files which it does not have."""
+    name = register(client, definition("own==1.0", "azureml-defaults"))
+    lock = builds.wait(builds.start(name)["id"])["lock"]
+    client.put("/api/v1/workspaces/island", {}).expect(200, 201)
+
+    def limited(workspace):
+        body = {"name": new_id("t"), "role": "contributor", "workspace": workspace}
+        return client.with_token(client.post("/api/v1/tokens", body).expect(201).json()["token"])
+
+    limited("default").get(f"/api/v1/environment-locks/{lock}").expect(200)
+    for path in ("environment-locks", "blobs"):
+        limited("island").get(f"/api/v1/{path}/{lock}").expect(404)
 
 
 def test_a_run_waits_for_its_environment_and_has_the_log(client, tree):
