@@ -84,7 +84,7 @@ def test_a_run_waits_for_processes_as_it_waits_for_room_on_the_disk(make_server,
     enter(group, server)
     (group / "pids.max").write_text((group / "pids.current").read_text())
     run = client.submit("echo at last")
-    tried_until = time.monotonic() + 20  # a broken runner gets twelve seconds
+    tried_until = time.monotonic() + 14  # a broken runner gets twelve seconds
     enough = lambda: server.said().count("could not be started") >= 8 or time.monotonic() > tried_until  # noqa: E731
     wait_for(lambda: enough() or client.run(run)["ended"], 60, "more tries than a broken runner gets", every=0.1)
     assert client.run(run)["ended"] is None, client.run(run)["error"]
