@@ -10,6 +10,8 @@ from harness import processes
 from harness.campaign import Campaign
 from harness.checker import check_events, check_files, check_machine, check_processes
 from harness.client import new_id
+from harness.collector import Collector
+from harness.ledger import Ledger
 from harness.paths import PYTHON
 from harness.server import Server
 from harness.victims import COMPANIES, kill_company
@@ -91,16 +93,17 @@ def check_status(done, log, plan, company):
 
 
 @pytest.mark.campaign
-def test_whoever_is_killed_the_attempt_ends_and_its_spool_is_delivered_once():
+def test_whoever_is_killed_the_attempt_ends_and_its_spool_is_delivered_once(tmp_path):
     campaign = Campaign("kill-runner", "LATHE_RUNNER_KILLS", 50)
     for block in campaign.blocks(25):
         mark = new_id("mark")
         # Every other block belongs to an ordinary user, for whom the modes of files count.
         ordinary = block[0][0] // 25 % 2 == 1 and os.geteuid() == 0
         with processes.ended(mark), Server(user=NOBODY if ordinary else None) as server:
-            runs = []
+            runs, collector = [], Collector(server, Ledger(tmp_path / f"ledger.{block[0][0]}"))
             for start in range(0, len(block), AT_ONCE):
                 runs += kill_some(server, mark, block[start : start + AT_ONCE], campaign)
+            campaign.add(collected=collector.stop())
             check_processes(server.state, mark)
             check_machine(server, runs)
             check_files(server)

@@ -3,6 +3,7 @@ it. A table tells what became of each: caught, missed, lost (its function or tex
 test fails without it, too). The exit status is 0 when all were caught.
 
     run.py --list         what there is
+    run.py --places       only looks for the places of all faults, in the files as they are; part of ctest
     run.py --again NAME…  also those that were tried before on the same commit
 
 Results are kept in build/mutants/results.json, so that a run that was broken off goes on. The faults are planted in what is
@@ -213,10 +214,24 @@ def chosen_mutants(names):
     return [mutant for mutant in MUTANTS if not names or mutant.name in names]
 
 
+def check_places(chosen):
+    """Code that moves takes its faults along: whoever changes a function sees at once that a fault has lost its place."""
+    lost = 0
+    for mutant in chosen:
+        try:
+            plant(mutant, REPOSITORY)
+        except Lost as reason:
+            lost += 1
+            print(f"tests/mutants/mutants.py: {mutant.name}: {reason}\n  plant it where {mutant.promise} is kept now (docs/dev/promises.md)")
+    print(f"{len(chosen) - lost} of {len(chosen)} mutants have their places")
+    return 1 if lost else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="what there is")
+    parser.add_argument("--places", action="store_true", help="only look for the places of the faults")
     parser.add_argument("--again", action="store_true", help="also what was tried before on this commit")
     options = parser.parse_args()
     chosen = chosen_mutants(options.names)
@@ -224,6 +239,8 @@ def main():
         for mutant in chosen:
             print(f"{mutant.promise:4} {mutant.name:40} {mutant.function:36} {' '.join(mutant.test)}")
         return 0
+    if options.places:
+        return check_places(chosen)
     PLACE.mkdir(parents=True, exist_ok=True)
     log, head, results, known = PLACE / "log", commit(), load(), {}
     prepare(log)
