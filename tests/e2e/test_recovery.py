@@ -73,7 +73,8 @@ def test_a_runner_that_died_before_it_claimed_is_started_again_in_the_same_attem
 @pytest.mark.root
 @needs_strace
 def test_a_script_whose_claim_was_not_on_disk_when_the_machine_died_has_not_run(make_server, tmp_path, mark):
-    """Commits are slow; then server, runner and the task's folder are gone, as after a power cut."""
+    """The commit of the claim does not get to the disk; then server, runner and the task's folder are gone, as after a
+    power cut."""
     gate, started, executions = tmp_path / "gate", tmp_path / "started", tmp_path / "executions"
     config = launcher(tmp_path, f'echo >> {started}; while [ ! -e {gate} ]; do sleep 0.02; done; exec "$@"')
     server = make_server(config=config).start().prepare()
@@ -81,7 +82,7 @@ def test_a_script_whose_claim_was_not_on_disk_when_the_machine_died_has_not_run(
     run = client.submit(f"echo >> {executions}; sleep 600", environment={"variables": {"E2E_MARK": mark}})
     wait_for(started.exists, 20, "the launcher")
     folder = server.state / "work" / f"{client.run(run)['sequence']}.1.0"
-    with injected(server.pid, "fdatasync,fsync", "delay_enter=30000000"):
+    with injected(server.pid, "pwrite64", "delay_enter=30000000", file=server.state / "lathe.db-wal"):
         gate.touch()
         wait_for((folder / "spool" / "spool.json").exists, 20, "the runner")
         never(executions.exists, 1, "a script whose claim is not on disk")
