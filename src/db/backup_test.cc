@@ -104,7 +104,7 @@ TEST_F(Backup, CheckSaysThatAnotherSchemaIsNotKnown) {
   database.reset();
   {
     Connection connection(folder / "lathe.db", Connection::Mode::read_write);
-    connection.execute("PRAGMA user_version=9");
+    connection.execute("PRAGMA user_version=99");
   }
   EXPECT_EQ(check_database(folder / "lathe.db").error().code(), base::Code::unsupported);
 }

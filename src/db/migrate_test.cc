@@ -91,14 +91,14 @@ TEST(Migrations, RefuseANewerDatabaseAndSayWhatToDo) {
   TempFolder folder;
   Connection connection(folder / "a.db", Connection::Mode::read_write);
   migrate(connection);
-  connection.execute("PRAGMA user_version=9");
+  connection.execute("PRAGMA user_version=99");
   try {
     migrate(connection);
     FAIL() << "a newer database was accepted";
   } catch (const base::Error& error) {
     EXPECT_EQ(error.code(), base::Code::unsupported);
     EXPECT_EQ(error.message(),
-              fmt::format("this database was written by a newer Lathe (schema 9, this program knows {})",
+              fmt::format("this database was written by a newer Lathe (schema 99, this program knows {})",
                           migrations().size()));
     EXPECT_NE(error.hint(), "");
   }

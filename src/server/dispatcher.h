@@ -65,7 +65,8 @@ class Dispatcher {
   rt::Task<void> take_back(sched::Placement placement, base::Error why);
   rt::Task<void> preempt(AttemptName name);
   void begin(const LiveAttemptPtr& live);
-  rt::Task<void> recover_attempt(model::RunRecord run);
+  struct Stored;
+  void recover_attempt(const model::RunRecord& run, Stored& stored);
   // As asked by a person, or because another node of it has failed.
   void stop(const LiveAttemptPtr& live);
 
