@@ -48,7 +48,7 @@ TEST(StateDir, MakesOnePrivateTokenAndKeepsIt) {
   TempFolder folder;
   auto state = base::value_or_throw(StateDir::open(folder.path()));
   auto token = base::value_or_throw(state.admin_token());
-  EXPECT_EQ(token.size(), 6u + 43u);
+  EXPECT_EQ(token.size(), 6u + 48u);
   EXPECT_EQ(base::value_or_throw(state.admin_token()), token);
   struct stat status{};
   ASSERT_EQ(::stat((folder / "token").c_str(), &status), 0);
@@ -63,6 +63,28 @@ TEST(StateDir, RefusesATokenFileThatOthersCanRead) {
   auto token = state.admin_token();
   ASSERT_FALSE(token);
   EXPECT_NE(token.error().hint().find("chmod 600"), std::string::npos);
+}
+
+TEST(StateFolder, ATokenWhoseFileWasChangedByAccidentIsNotAnotherToken) {
+  TempFolder folder;
+  auto state = base::value_or_throw(StateDir::open(folder.path()));
+  const auto token = base::value_or_throw(state.admin_token());
+  auto read_changed = [&](std::string text) {
+    std::ofstream(folder / "token") << text;
+    return state.admin_token();
+  };
+  for (std::size_t at = 0; at <= token.size(); ++at) {
+    for (const int bits : {1, 2, 0x20, 0x4c, 0xff}) {
+      std::string text = token + "\n";
+      text[at] = static_cast<char>(text[at] ^ bits);
+      const auto read = read_changed(text);
+      if (read) EXPECT_EQ(*read, token) << at << " ^ " << bits;
+      else EXPECT_EQ(read.error().code(), base::Code::corrupt) << read.error().text();
+    }
+  }
+  const std::string of_first_release = make_token();
+  EXPECT_EQ(base::value_or_throw(read_changed(of_first_release + "\n")), of_first_release);
+  EXPECT_TRUE(read_changed("chosen-by-the-owner-0123456789abcdef0123\n").has_value());
 }
 
 TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 #include <cstring>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -69,19 +70,64 @@ Result<void> make_private_folder(const fs::path& path) {
   return {};
 }
 
+constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kTokenPrefix = "lathe_";
+constexpr std::size_t kSecretBytes = 32, kCheckBytes = 4;
+constexpr std::size_t kFirstTokenSize = 49;    // of Lathe 0.1: without a check
+constexpr std::size_t kCheckedTokenSize = 54;  // 36 bytes
+
+// The admin token carries the first bytes of its own digest: a changed file must not become another token.
+std::string make_checked_token() {
+  std::string bytes = base::random_bytes(kSecretBytes);
+  const auto digest = base::sha256(bytes);
+  bytes.append(reinterpret_cast<const char*>(digest.bytes.data()), kCheckBytes);
+  return format_token(bytes);
+}
+
+// Undoes format_token, given what is behind the prefix; empty when a character is none of ours.
+std::string token_bytes(std::string_view text) {
+  std::string out;
+  unsigned bits = 0, held = 0;
+  for (char c : text) {
+    const auto value = kAlphabet.find(c);
+    if (value == std::string_view::npos) return {};
+    held = (held << 6 | static_cast<unsigned>(value)) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    out += static_cast<char>(held >> bits & 0xff);
+  }
+  return out;
+}
+
+bool matches_its_check(std::string_view text) {
+  const std::string bytes = token_bytes(text);
+  if (bytes.size() != kSecretBytes + kCheckBytes) return false;
+  const auto digest = base::sha256(std::string_view(bytes).substr(0, kSecretBytes));
+  return std::memcmp(digest.bytes.data(), bytes.data() + kSecretBytes, kCheckBytes) == 0;
+}
+
+// One that the owner chose is not ours to judge.
+bool is_damaged_token(std::string_view token) {
+  constexpr std::size_t kText = kCheckedTokenSize - kTokenPrefix.size();
+  const bool whole = token.size() >= kText && matches_its_check(token.substr(token.size() - kText));
+  if (!token.starts_with(kTokenPrefix)) return whole;  // ours, but for the prefix
+  if (token.size() == kFirstTokenSize) return false;
+  return !whole || token.size() != kCheckedTokenSize;
+}
+
 }  // namespace
 
 std::string make_token() { return format_token(base::random_bytes(32)); }
 
 std::string format_token(std::string_view bytes) {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string out = "lathe_";
+  std::string out(kTokenPrefix);
   unsigned bits = 0, held = 0;
   for (unsigned char byte : bytes) {
     held = held << 8 | byte;
     for (bits += 8; bits >= 6; bits -= 6) out += kAlphabet[held >> (bits - 6) & 63];
   }
-  return out + kAlphabet[held << (6 - bits) & 63];
+  return bits == 0 ? out : out + kAlphabet[held << (6 - bits) & 63];
 }
 
 Result<StateDir> StateDir::open(const fs::path& root) {
@@ -131,10 +177,13 @@ Result<std::string> StateDir::admin_token() const {
     if (token.size() < 32)
       return base::fail(base::Error(Code::invalid, fmt::format("the token file {} holds no token", path.string()))
                             .hint("remove it; the next start makes a new one"));
+    if (is_damaged_token(token))
+      return base::fail(base::Error(Code::corrupt, fmt::format("the token file {} is damaged", path.string()))
+                            .hint("put it back from a backup, or remove it; the next start makes a new one"));
     return token;
   }
   if (errno != ENOENT) return base::fail(base::errno_error(errno, "read " + path.string()));
-  std::string token = make_token();
+  std::string token = make_checked_token();
   LATHE_TRY_VOID(write_private(path, token + "\n"));
   return token;
 }
