@@ -1,9 +1,13 @@
 """A database with many finished runs, quickly: one real run is copied in SQL while the server is down."""
 
+import pathlib
 import secrets
-import sqlite3
+import sys
 
 from .server import wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "support"))
+from harness.pages import editing  # noqa: E402: the pages of the database have checksums
 
 
 def finish_one_run(server):
@@ -31,7 +35,7 @@ def copy_table(database, table, key, template, changes):
 def fill(server, runs):
     """Brings the stopped server's database to `runs` finished runs."""
     assert server.process is None
-    with sqlite3.connect(server.state / "lathe.db", isolation_level=None) as database:
+    with editing(server.state / "lathe.db") as database:
         database.execute("BEGIN IMMEDIATE")
         (count,) = database.execute("SELECT count(*) FROM runs").fetchone()
         (template,) = database.execute("SELECT min(sequence) FROM runs").fetchone()
@@ -51,5 +55,3 @@ def fill(server, runs):
             " WHERE r.workspace = experiments.workspace AND r.experiment = experiments.name)"
         )
         database.execute("COMMIT")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.close()

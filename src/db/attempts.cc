@@ -11,6 +11,7 @@ constexpr std::string_view kColumns =
     "a.number, a.token_hash, a.slices_json, a.placed, a.claimed, a.ended, a.stop_asked, a.stop_reason,"
     " a.exit_json";
 
+// What kColumns gave.
 model::AttemptRecord read(const Statement& row) {
   model::AttemptRecord attempt;
   attempt.number = static_cast<int>(row.integer(0));
@@ -72,6 +73,16 @@ std::optional<model::AttemptRecord> find(Connection& connection, std::int64_t ru
       connection.prepare(fmt::format("SELECT {} FROM attempts AS a WHERE a.run = ? AND a.number = ?", kColumns));
   if (!row.bind_all(run, number).step()) return std::nullopt;
   return read(row);
+}
+
+std::map<std::int64_t, model::AttemptRecord> open_ones(Connection& connection) {
+  Statement row = connection.prepare(
+      fmt::format("SELECT {}, a.run FROM runs AS r INDEXED BY runs_live JOIN attempts AS a ON a.run = r.sequence"
+                  " AND a.number = r.attempt WHERE r.terminal = 0 AND a.ended IS NULL",
+                  kColumns));
+  std::map<std::int64_t, model::AttemptRecord> found;
+  while (row.step()) found.emplace(row.integer(9), read(row));
+  return found;
 }
 
 std::vector<model::AttemptRecord> list(Connection& connection, std::int64_t run) {

@@ -1,6 +1,7 @@
 // Rows of `attempts`: the tries of a run, by the run's sequence and their number.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,8 @@ void store(Connection& connection, std::int64_t run, const model::AttemptRecord&
 void upsert(Connection& connection, std::int64_t run, const model::AttemptRecord& attempt);
 
 std::optional<model::AttemptRecord> find(Connection& connection, std::int64_t run, int number);
+// The attempts that were placed and are not over, by the sequence of their run: one look for all of them.
+std::map<std::int64_t, model::AttemptRecord> open_ones(Connection& connection);
 // In order of their numbers.
 std::vector<model::AttemptRecord> list(Connection& connection, std::int64_t run);
 

@@ -1,15 +1,12 @@
 #include "db/backup.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "db/audit.h"
 #include "db/integrity.h"
 #include "db/migrate.h"
 #include "db/runs.h"
+#include "sys/file_system.h"
 
 namespace lathe::db {
 
@@ -30,14 +27,6 @@ void copy_pages(Connection& from, Connection& to) {
   if (code != SQLITE_OK) to.fail(code, "copying the database");
 }
 
-void sync_folder(const fs::path& folder) {
-  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) throw base::errno_error(errno, fmt::format("opening {}", folder.string()));
-  const int code = ::fsync(fd);
-  ::close(fd);
-  if (code != 0) throw base::errno_error(errno, fmt::format("syncing {}", folder.string()));
-}
-
 void remove_partial(const fs::path& target) {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(partial(target).string() + suffix, ignored);
@@ -48,12 +37,14 @@ void copy_database(const fs::path& file, const fs::path& target) {
   if (schema_version(from) == 0)
     throw Error(Code::unsupported, fmt::format("{} is not a database of Lathe", file.string()));
   {
-    Connection to(partial(target), Connection::Mode::read_write);
+    const auto mode = from.has_checksums() ? Connection::Mode::read_write : Connection::Mode::unsealed_copy;
+    Connection to(partial(target), mode);
     to.execute("PRAGMA journal_mode=DELETE");  // everything in the one file, synced when the copy returns
     copy_pages(from, to);
   }
   fs::rename(partial(target), target);
-  sync_folder(target.parent_path());
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  base::value_or_throw(sys::linux_file_system().sync_directory(folder.string()));
 }
 
 }  // namespace

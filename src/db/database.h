@@ -24,8 +24,9 @@ namespace lathe::db {
 
 class Database {
  public:
-  // Opens or creates, migrates, and after an unclean stop runs integrity_check. A newer schema is refused
-  // (unsupported), a damaged file too (corrupt), each with a hint.
+  // Checks the log, opens or creates, migrates, gives an old file its page checksums; after an unclean stop the whole
+  // file is checked in the background (db/integrity.h). A newer schema is refused (unsupported), a damaged file too
+  // (corrupt), each with a hint.
   static base::Result<std::unique_ptr<Database>> open(const std::filesystem::path& file, rt::Executor& home);
   ~Database();  // stop()
   // Commits what is queued, checkpoints, marks the stop as clean, joins the threads.
@@ -37,8 +38,10 @@ class Database {
   rt::Task<std::invoke_result_t<F, Connection&>> read(F work);
 
   const CommitStats& stats() const;
-  // Called on the home thread, once, when a commit failed for good (EIO, corruption): the server must stop. Every write
-  // after that fails with the same error. Set it on the home thread.
+  // The last stop was clean, or the check of the whole file since then has found nothing.
+  bool checked() const;
+  // Called on the home thread, once, when a commit failed for good (EIO) or damage was found by whomever: the server
+  // must stop. Every write after a failed one fails with the same error. Set it on the home thread.
   void on_fatal(std::function<void(const base::Error&)> callback);
 
  private:

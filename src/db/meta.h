@@ -1,4 +1,4 @@
-// How the last server that had this database open went away: integrity_check is only worth its time after a crash.
+// How the last server that had this database open went away: after a crash the file is checked (db/integrity.h).
 #pragma once
 
 #include "db/sqlite.h"

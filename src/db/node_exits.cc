@@ -24,4 +24,13 @@ std::map<int, model::ExitRecord> by_node(Connection& connection, std::int64_t ru
   return exits;
 }
 
+std::map<std::int64_t, std::map<int, model::ExitRecord>> of_live_runs(Connection& connection) {
+  Statement row = connection.prepare(
+      "SELECT e.run, e.node, e.exit_json FROM runs AS r INDEXED BY runs_live JOIN node_exits AS e"
+      " ON e.run = r.sequence AND e.attempt = r.attempt WHERE r.terminal = 0");
+  std::map<std::int64_t, std::map<int, model::ExitRecord>> exits;
+  while (row.step()) exits[row.integer(0)][static_cast<int>(row.integer(1))] = columns::decode_exit(row.text(2));
+  return exits;
+}
+
 }  // namespace lathe::db::node_exits

@@ -13,5 +13,7 @@ namespace lathe::db::node_exits {
 void insert_if_absent(Connection& connection, std::int64_t run, int attempt, int node, const model::ExitRecord& exit);
 bool contains(Connection& connection, std::int64_t run, int attempt, int node);
 std::map<int, model::ExitRecord> by_node(Connection& connection, std::int64_t run, int attempt);
+// Of the current attempts of all runs that are not over, by the run's sequence.
+std::map<std::int64_t, std::map<int, model::ExitRecord>> of_live_runs(Connection& connection);
 
 }  // namespace lathe::db::node_exits

@@ -6,12 +6,16 @@ namespace lathe::db {
 
 namespace {
 
-std::exception_ptr read_snapshot(Connection& connection, Work& work) {
+std::exception_ptr read_snapshot(Connection& connection, Work& work, const Readers::Fatal& fatal) {
   try {
     connection.prepare("BEGIN").run();
     work(connection);
     connection.prepare("COMMIT").run();
     return nullptr;
+  } catch (const base::Error& error) {
+    connection.rollback();
+    if (connection.broken()) fatal(error);
+    return std::current_exception();
   } catch (...) {
     connection.rollback();
     return std::current_exception();
@@ -20,7 +24,7 @@ std::exception_ptr read_snapshot(Connection& connection, Work& work) {
 
 }  // namespace
 
-Readers::Readers(const std::filesystem::path& file, int threads) {
+Readers::Readers(const std::filesystem::path& file, int threads, Fatal fatal) : fatal_(std::move(fatal)) {
   for (int i = 0; i < threads; ++i) {
     connections_.push_back(std::make_unique<Connection>(file, Connection::Mode::read_only));
   }
@@ -45,7 +49,7 @@ void Readers::loop(Connection& connection) {
     auto taken = queue_.take(1);
     if (taken.empty()) return;
     Operation& operation = taken.front();
-    operation.done(read_snapshot(connection, operation.work));
+    operation.done(read_snapshot(connection, operation.work, fatal_));
   }
 }
 

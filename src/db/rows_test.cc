@@ -5,6 +5,8 @@
 #include "db/computes.h"
 #include "db/events.h"
 #include "db/logs.h"
+#include "db/node_claims.h"
+#include "db/node_exits.h"
 #include "db/test_support.h"
 #include "db/tokens.h"
 
@@ -316,11 +318,56 @@ TEST_F(Tokens, AreFoundByHashUntilTheyAreForgotten) {
   EXPECT_EQ(code_of([&] { tokens::insert(connection, token, base::sha256("t")); }), base::Code::conflict);
 }
 
+// What a server reads at its start.
+TEST_F(Rows, OpenAttemptsAreFoundTogetherWithTheirNodes) {
+  auto placed = make_run("placed"), waiting = make_run("waiting"), again = make_run("again"), over = make_run("over");
+  placed.attempt = again.attempt = over.attempt = 2;
+  over.state = model::RunState::completed;
+  std::map<std::string, std::int64_t> sequence;
+  for (auto* run : {&placed, &waiting, &again, &over}) {
+    add_run(connection, *run);
+    sequence[run->id.value] = runs::find(connection, run->id)->sequence;
+  }
+  auto attempt = [&](const std::string& run, int number, bool ended) {
+    model::AttemptRecord made;
+    made.number = number;
+    made.token_hash = base::sha256(run + std::to_string(number));
+    made.slices.resize(2);
+    if (ended) made.ended = base::UtcTime{9};
+    attempts::insert(connection, sequence[run], made);
+    node_claims::insert_if_absent(connection, sequence[run], number, number);
+    model::ExitRecord exit;
+    exit.reason = model::EndReason::exited;
+    node_exits::insert_if_absent(connection, sequence[run], number, number, exit);
+  };
+  attempt("placed", 1, true);
+  attempt("placed", 2, false);
+  attempt("again", 1, true);
+  attempt("again", 2, true);
+  attempt("over", 2, true);
+  const auto open = attempts::open_ones(connection);
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open.at(sequence["placed"]).number, 2);
+  EXPECT_EQ(open.at(sequence["placed"]).slices.size(), 2u);
+  EXPECT_EQ(node_claims::of_live_runs(connection).at(sequence["placed"]), (std::set<int>{2})) << "of attempt 2 alone";
+  const auto exits = node_exits::of_live_runs(connection);
+  EXPECT_EQ(exits.at(sequence["placed"]).size(), 1u);
+  EXPECT_FALSE(exits.contains(sequence["over"]));
+}
+
 TEST(Columns, RefuseWhatTheyCannotRead) {
   for (const char* text : {"", "{", "[]", "{}", "null", "{\"experiment\":1}"}) {
     EXPECT_EQ(code_of([&] { columns::decode_spec(text); }), base::Code::corrupt) << text;
   }
   EXPECT_EQ(code_of([] { columns::decode_state("Sleeping"); }), base::Code::corrupt);
+}
+
+TEST(Columns, WrongValuesAreDamageNotTheCallersMistake) {
+  model::RunSpec spec;
+  spec.snapshot = base::sha256("snapshot");
+  std::string text = columns::encode_spec(spec);
+  text.replace(text.find(spec.snapshot->hex()), 2, "zz");
+  EXPECT_EQ(code_of([&] { columns::decode_spec(text); }), base::Code::corrupt);
 }
 
 TEST(Columns, GiveTheSameTextForTheSameValue) {

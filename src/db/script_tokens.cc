@@ -14,4 +14,13 @@ std::optional<base::Digest> find(Connection& connection, std::int64_t run, int a
   return row.digest(0);
 }
 
+std::map<std::int64_t, base::Digest> of_live_runs(Connection& connection) {
+  Statement row = connection.prepare(
+      "SELECT s.run, s.hash FROM runs AS r INDEXED BY runs_live JOIN script_tokens AS s"
+      " ON s.run = r.sequence AND s.attempt = r.attempt WHERE r.terminal = 0");
+  std::map<std::int64_t, base::Digest> hashes;
+  while (row.step()) hashes.emplace(row.integer(0), row.digest(1));
+  return hashes;
+}
+
 }  // namespace lathe::db::script_tokens

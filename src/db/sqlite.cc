@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "db/checked_vfs.h"
+#include "db/page_checksum.h"
 
 namespace lathe::db {
 
@@ -31,6 +33,7 @@ bool disk_is_full(int code, int system_errno) {
 
 Code translate(int code, int system_errno) {
   if (disk_is_full(code, system_errno)) return Code::no_space;
+  if (code == SQLITE_IOERR_DATA) return Code::corrupt;
   switch (code & 0xff) {
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
@@ -92,9 +95,10 @@ struct Connection::Impl {
 
 Connection::Connection(const std::filesystem::path& file, Mode mode) : impl_(std::make_unique<Impl>()) {
   configure_once();
-  if (mode == Mode::read_write) create_private(file);
-  const int flags = SQLITE_OPEN_NOMUTEX | (mode == Mode::read_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
-  const int code = sqlite3_open_v2(file.c_str(), &impl_->handle, flags, nullptr);
+  if (mode != Mode::read_only) create_private(file);
+  const int flags = SQLITE_OPEN_NOMUTEX | (mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+  const char* layer = mode == Mode::unsealed_copy ? nullptr : checked_vfs();
+  const int code = sqlite3_open_v2(file.c_str(), &impl_->handle, flags, layer);
   if (code != SQLITE_OK) {
     const std::string why = sqlite3_errstr(code);
     sqlite3_close(impl_->handle);
@@ -107,7 +111,8 @@ Connection::Connection(const std::filesystem::path& file, Mode mode) : impl_(std
     execute(
         "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0;"
         "PRAGMA temp_store=MEMORY; PRAGMA secure_delete=OFF;");
-    if (mode == Mode::read_write) {
+    if (mode == Mode::read_write && std::filesystem::file_size(file) == 0) make_room_for_checksums();
+    if (mode != Mode::read_only) {
       execute(
           "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-8192;"
           "PRAGMA journal_size_limit=16777216;");
@@ -163,12 +168,26 @@ void Connection::rollback() noexcept {
 bool Connection::broken() const { return impl_->broken; }
 sqlite3* Connection::raw() const { return impl_->handle; }
 
+bool Connection::has_checksums() const {
+  int bytes = -1;  // asks
+  sqlite3_file_control(impl_->handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+  return bytes == kPageTrailer;
+}
+
+void Connection::make_room_for_checksums() {
+  int bytes = kPageTrailer;
+  sqlite3_file_control(impl_->handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+}
+
 void Connection::fail(int code, std::string_view doing) const {
   const int system_errno = sqlite3_system_errno(impl_->handle);
   const Code meaning = translate(code, system_errno);
   if (meaning == Code::corrupt || (meaning == Code::io && (code & 0xff) == SQLITE_IOERR)) impl_->broken = true;
   std::string message = fmt::format("database: {}", sqlite3_errmsg(impl_->handle));
-  if ((code & 0xff) == SQLITE_IOERR && system_errno != 0) message += fmt::format(" ({})", std::strerror(system_errno));
+  if (const std::string found = take_damage(); code == SQLITE_IOERR_DATA && !found.empty())
+    message = fmt::format("the database is damaged: {}", found);
+  else if ((code & 0xff) == SQLITE_IOERR && system_errno != 0)
+    message += fmt::format(" ({})", std::strerror(system_errno));
   throw Error(meaning, std::move(message)).hint(hint_for(meaning)).during(std::string(doing));
 }
 

@@ -77,7 +77,9 @@ class Statement {
 class Connection {
  public:
   // read_write creates the file and makes every commit durable (WAL, synchronous=FULL); it never checkpoints by itself.
-  enum class Mode { read_only, read_write };
+  // Every page that is read is checked (db/checked_vfs.h). unsealed_copy is for a new file that is to become a copy of
+  // a database whose pages have no checksums yet.
+  enum class Mode { read_only, read_write, unsealed_copy };
   Connection(const std::filesystem::path& file, Mode mode);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -93,6 +95,10 @@ class Connection {
   // SQLite met an I/O error (other than a full disk) or corruption on this connection: do not trust it again.
   bool broken() const;
   sqlite3* raw() const;
+  // Every page has a checksum. Not so in a database of Lathe 0.1.
+  bool has_checksums() const;
+  // The next VACUUM, or the first page of a new file, leaves room for them.
+  void make_room_for_checksums();
   // Translates a result code of SQLite.
   [[noreturn]] void fail(int code, std::string_view doing) const;
 

@@ -133,7 +133,7 @@ void Writer::checkpoint(int mode) {
 void Writer::finish() {
   try {
     if (!failed_) {
-      set_stopped(*connection_, true);
+      if (clean_) set_stopped(*connection_, true);
       checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
     }
   } catch (const base::Error& error) {

@@ -4,6 +4,7 @@
 // `fatal` once (on the writer thread).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +23,8 @@ class Writer {
   void submit(Work work, Done done) { queue_.push(std::move(work), std::move(done)); }
   // Commits what is queued, marks the stop as clean, empties the log file, closes.
   void stop();
+  // The stop will not count as clean: the next start checks the file again. Before stop().
+  void keep_unclean() { clean_ = false; }
 
  private:
   void loop();
@@ -40,6 +43,7 @@ class Writer {
   bool unsettled_ = false;             // something was committed since the last checkpoint
   int wal_pages_ = 0;                  // pages in the log after the last commit
   int checkpointed_at_ = 0;            // value of wal_pages_ at the last checkpoint
+  std::atomic<bool> clean_ = true;
   std::thread thread_;
 };
 

@@ -61,6 +61,12 @@ Result<ContainerEngine> ContainerEngine::find(const fs::path& wanted) {
   return base::fail(no_engine("neither is on this node"));
 }
 
+ContainerEngine ContainerEngine::with(std::vector<std::string> environment) const {
+  ContainerEngine out = *this;
+  out.environment_ = std::move(environment);
+  return out;
+}
+
 Result<std::string> ContainerEngine::ask(std::vector<std::string> arguments, const LogSink& log,
                                          std::stop_token stop) const {
   arguments.insert(arguments.begin(), program_.string());
@@ -70,7 +76,8 @@ Result<std::string> ContainerEngine::ask(std::vector<std::string> arguments, con
     if (log) log(line);
   };
   // podman without root keeps a process for its name space, and monitors tidy up after it.
-  LATHE_TRY(auto result, sys::run_command({std::move(arguments), sys::current_environment(), {}, true}, take, stop));
+  const auto environment = environment_ ? *environment_ : sys::current_environment();
+  LATHE_TRY(auto result, sys::run_command({std::move(arguments), environment, {}, true}, take, stop));
   if (result.status != 0) return base::fail(Code::upstream, "{}", base::printable(last));
   return std::string(base::trim(result.output));
 }
@@ -112,6 +119,8 @@ Result<ImageFacts> ContainerEngine::build_image(const std::string& dockerfile, c
                                      file.string(), "--iidfile",     (folder / "id").string()};
   // The parent's namespaces are enough for a build, and nested containers are not to be had everywhere.
   if (is_podman_ && ::geteuid() == 0) arguments.insert(arguments.end(), {"--isolation=chroot", "--network=host"});
+  // Steps in a network of their own cannot reach a proxy of ours on the loopback; the engine itself does.
+  if (is_podman_ && ::geteuid() != 0 && environment_) arguments.emplace_back("--http-proxy=false");
   arguments.push_back(context.string());
   log("building the image of the Dockerfile");
   auto built = ask(std::move(arguments), log, stop);

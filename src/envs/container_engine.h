@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ class ContainerEngine {
  public:
   // `wanted`: a path, or "none"; empty: podman, else docker, of PATH.
   static base::Result<ContainerEngine> find(const std::filesystem::path& wanted);
+  // The same, which fetches with these variables, proxies among them, instead of all of ours.
+  ContainerEngine with(std::vector<std::string> environment) const;
 
   // The image of this name or id, pulled when it is not here.
   base::Result<ImageFacts> get_image(const std::string& reference, const LogSink& log, std::stop_token stop) const;
@@ -74,6 +77,7 @@ class ContainerEngine {
 
   std::filesystem::path program_;
   bool is_podman_ = true;
+  std::optional<std::vector<std::string>> environment_;
 };
 
 }  // namespace lathe::envs

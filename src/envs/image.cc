@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "envs/tool_variables.h"
 #include "envs/work_folder.h"
 
 namespace lathe::envs {
@@ -18,6 +19,11 @@ Result<ImageFacts> build_from(const ContainerEngine& engine, const std::string& 
                               const LogSink& log, std::stop_token stop) {
   LATHE_TRY(auto work, WorkFolder::make(settings.cache, "image"));
   return engine.build_image(dockerfile, work.path(), log, std::move(stop));
+}
+
+Result<ContainerEngine> find_engine(const Settings& settings) {
+  LATHE_TRY(auto engine, ContainerEngine::find(settings.engine));
+  return engine.with(tool_variables(settings));
 }
 
 // Certificates and folders of packages that variables of ours name.
@@ -39,7 +45,7 @@ std::vector<Bind> named_by_variables(const std::vector<std::string>& environment
 
 Result<LockedImage> lock_image_of(const ImageRequest& request, const Settings& settings, const LogSink& log,
                                   std::stop_token stop) {
-  LATHE_TRY(auto engine, ContainerEngine::find(settings.engine));
+  LATHE_TRY(auto engine, find_engine(settings));
   if (!request.dockerfile.empty()) {
     LATHE_TRY(auto facts, build_from(engine, request.dockerfile, settings, log, stop));
     return LockedImage{"", facts.id, "", request.dockerfile};
@@ -55,7 +61,7 @@ Result<LockedImage> lock_image_of(const ImageRequest& request, const Settings& s
 
 Result<void> ensure_image(const LockedImage& image, const Settings& settings, const LogSink& log,
                           std::stop_token stop) {
-  LATHE_TRY(auto engine, ContainerEngine::find(settings.engine));
+  LATHE_TRY(auto engine, find_engine(settings));
   if (engine.has_image(image.id, stop)) return {};
   ImageFacts facts;
   if (!image.dockerfile.empty()) {
@@ -107,7 +113,7 @@ std::vector<Interpreter> interpreters_in_image(const Settings& settings) {
       "for file in \"$folder\"/python3 \"$folder\"/python3.*; do [ -x \"$file\" ] || continue; "
       "echo \"$(\"$file\" -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])' 2>/dev/null) $file\"; done; done";
   std::vector<Interpreter> out;
-  auto listed = run_tool(settings, {{"/bin/sh", "-c", kList}, sys::current_environment(), {}}, {}, {});
+  auto listed = run_tool(settings, {{"/bin/sh", "-c", kList}, tool_variables(settings), {}}, {}, {});
   if (!listed || listed->status != 0) return out;
   for (auto line : base::split(listed->output, '\n')) {
     const auto space = line.find(' ');

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "envs/conda_names.h"
 #include "envs/pip_lines.h"
+#include "envs/source_check.h"
 #include "sys/small_file.h"
 
 namespace lathe::envs {
@@ -84,6 +85,7 @@ Result<fs::path> source_file(const Settings& settings, std::string_view name) {
 Result<Requirements> gather_requirements(const Settings& settings, const Spec& given) {
   Spec spec = given;
   LATHE_TRY_VOID(read_files(settings, spec));
+  LATHE_TRY_VOID(check_sources(spec, settings.check_url));
   Requirements out;
   LATHE_TRY(out.constraints, read_constraints(settings, spec));
   for (const auto& line : spec.pip) {

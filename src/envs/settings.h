@@ -51,12 +51,18 @@ struct Settings {
   bool engine_host_arguments = false;  // also such as reach the machine: mounts, devices, privileges
   std::string image;             // id of the image in which uv and Python are run; empty: on the node itself
 
+  // The only way out for tools, "http://user:password@127.0.0.1:port"; empty: they go as the environment says.
+  std::string proxy;
+  std::vector<std::string> variables;  // names, or beginnings with a star, that tools get of our environment besides
+
   SdkWheel sdk;
   bool has_gpu = false;
   std::filesystem::path source_folder;  // of the run, for -r files and wheels inside of it; empty: they are refused
 
   // User and password for an index URL (without credentials in it), from the workspace's secrets; may be empty.
   std::function<std::optional<Credential>(std::string_view url)> credentials;
+  // Whether a definition may name this URL (also one of a file of the source folder); empty: any.
+  std::function<base::Result<void>(std::string_view url)> check_url;
   // A file of a lock (a wheel out of a source folder) that this node lacks, by its digest; may be empty.
   std::function<base::Result<std::filesystem::path>(const base::Digest&, const std::string& name)> fetch_file;
 };

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "envs/image.h"
 #include "envs/index_environment.h"
+#include "envs/tool_variables.h"
 
 namespace lathe::envs {
 namespace {
@@ -82,7 +83,7 @@ fs::path package_cache(const Settings& settings) {
 }
 
 std::vector<std::string> tool_environment(const Settings& settings) {
-  auto environment = sys::current_environment();
+  auto environment = tool_variables(settings);
   for (const char* name :
        {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "UV_PYTHON", "UV_EXCLUDE_NEWER",
         "UV_SYSTEM_PYTHON", "UV_PROJECT", "UV_WORKING_DIRECTORY", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_RESOLUTION",
@@ -126,6 +127,7 @@ base::Result<Uv::Answer> Uv::run(std::vector<std::string> arguments, const LogSi
   sys::CommandRequest request{{program_.string()}, tool_environment(settings_), {}};
   std::ranges::move(arguments, std::back_inserter(request.argv));
   auto secrets = set_indexes(request.environment, settings_, options_);
+  if (auto way_out = split_credential(settings_.proxy).credential) secrets.push_back(way_out->password);
   for (const auto& one : variables) {
     sys::unset_variable(request.environment, one.substr(0, one.find('=')));
     request.environment.push_back(one);

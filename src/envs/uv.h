@@ -51,7 +51,8 @@ std::vector<std::string> source_arguments(const Settings& settings, const PipOpt
 // A folder as --find-links wants it: uv takes a comma for the end of a path, but not in a URL.
 std::string folder_link(const std::filesystem::path& folder);
 
-// The variables of a tool's process: ours without what would lead it astray, and with our cache.
+// The variables of a tool's process: of ours what it may have (tool_variables.h) and does not lead it astray, and our
+// cache.
 std::vector<std::string> tool_environment(const Settings& settings);
 
 // uv's own cache: the node's, or that of the image in which it runs.

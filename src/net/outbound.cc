@@ -45,11 +45,12 @@ std::string address_bytes(const sockaddr& address) {
   return bytes;
 }
 
-constexpr std::array<std::string_view, 20> kPrivate{
+constexpr std::array<std::string_view, 23> kPrivate{
     "0.0.0.0/8",       "10.0.0.0/8",     "100.64.0.0/10", "127.0.0.0/8",    "169.254.0.0/16",
     "172.16.0.0/12",   "192.0.0.0/24",   "192.0.2.0/24",  "192.168.0.0/16", "198.18.0.0/15",
-    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",   "240.0.0.0/4",    "::/127",
-    "fc00::/7",        "fe80::/10",      "ff00::/8",      "2001:db8::/32",  "100::/64"};
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",   "240.0.0.0/4",    "::/96",
+    "fc00::/7",        "fe80::/10",      "ff00::/8",      "2001:db8::/32",  "100::/64",
+    "2002::/16",       "2001::/32",      "64:ff9b:1::/48"};
 
 }  // namespace
 
@@ -100,6 +101,23 @@ bool is_private_address(const sockaddr& address) {
   for (const auto& range : ranges)
     if (range.contains(address)) return true;
   return false;
+}
+
+base::Result<void> check_address(std::string_view host, const sockaddr& address,
+                                 const std::vector<AddressRange>& allowed_private) {
+  if (!is_private_address(address)) return {};
+  for (const auto& range : allowed_private)
+    if (range.contains(address)) return {};
+  char text[INET6_ADDRSTRLEN] = "?";
+  const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+  const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+  if (address.sa_family == AF_INET) ::inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
+  if (address.sa_family == AF_INET6) ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
+  const std::string shown = host == text ? std::string(text) : fmt::format("{} ({})", base::printable(host, 200), text);
+  return base::fail(
+      base::Error(base::Code::forbidden,
+                  fmt::format("{} may not be reached: it is an address of a private network", shown))
+          .hint("an operator can allow it in config.yaml: fetch: {private: [ADDRESS/BITS]}"));
 }
 
 }  // namespace lathe::net

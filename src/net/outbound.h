@@ -34,7 +34,11 @@ class AddressRange {
   int bits_ = 0;
 };
 
-// Loopback, private, link-local, metadata, multicast and other addresses that are no public host.
+// Loopback, private, link-local, metadata, multicast and other addresses that are no public host; also those in which
+// another address is wrapped that a router on the way would unwrap (6to4, Teredo, NAT64 of a site).
 bool is_private_address(const sockaddr& address);
+// `forbidden`, with a hint, for one that is private and in none of the ranges; `host` is how it was asked for.
+base::Result<void> check_address(std::string_view host, const sockaddr& address,
+                                 const std::vector<AddressRange>& allowed_private);
 
 }  // namespace lathe::net

@@ -59,7 +59,8 @@ bool is_private(const char* text) { return is_private_address(*base::value_or_th
 
 TEST(PrivateAddresses, AreKnown) {
   for (const char* text : {"127.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "::1",
-                           "fe80::1", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "100.64.0.1", "224.0.0.1"})
+                           "fe80::1", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "100.64.0.1", "224.0.0.1",
+                           "2002:7f00:1::1", "2002:a00:1::", "::127.0.0.1", "::10.0.0.1", "64:ff9b:1::a00:1", "2001:0:1::1"})
     EXPECT_TRUE(is_private(text)) << text;
   for (const char* text : {"8.8.8.8", "172.32.0.1", "192.169.0.1", "2606:4700::1", "::ffff:8.8.8.8"})
     EXPECT_FALSE(is_private(text)) << text;

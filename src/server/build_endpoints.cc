@@ -35,7 +35,7 @@ Task<Build> find_build(Services& services, const Request& request) {
 
 // Also for one that is here: whoever asks wants to know that it is whole.
 Task<Response> ask_for(Services& services, Request& request, EnvironmentBuilds::Wish wish) {
-  auto spec = read_definition(wish.definition);
+  auto spec = read_new_definition(services.core.site, wish.definition);
   if (spec.user_managed && !spec.image.wanted())
     throw Error(Code::invalid, "there is nothing to build: its user manages the interpreter")
         .field("definition.python.userManagedDependencies");

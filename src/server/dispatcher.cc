@@ -41,49 +41,51 @@ Dispatcher::Dispatcher(Core& core, Authority& authority, LiveAttempts& attempts,
              .gang_failed = [this](const std::string& run_id) { stop_gang(run_id); },
              .node_gone = [this](const compute::TaskName& task) { node_gone(task); }}) {}
 
+// All that is live, in one read: the doors stay shut until it is known, however many runs wait.
+struct Dispatcher::Stored {
+  std::vector<model::ComputeTarget> computes;
+  std::vector<RunRecord> runs;
+  std::map<std::int64_t, model::AttemptRecord> attempts;  // these by the run's sequence
+  std::map<std::int64_t, std::map<int, model::ExitRecord>> exits;
+  std::map<std::int64_t, std::set<int>> claims;
+  std::map<std::int64_t, base::Digest> scripts;  // hashes of their tokens
+};
+
 Task<void> Dispatcher::recover() {
-  struct Stored {
-    std::vector<model::ComputeTarget> computes;
-    std::vector<RunRecord> runs;
-  };
   auto stored = co_await core_.database.read([](db::Connection& connection) {
-    return Stored{db::computes::list_all(connection), db::runs::live(connection)};
+    return Stored{db::computes::list_all(connection), db::runs::live(connection), db::attempts::open_ones(connection),
+                  db::node_exits::of_live_runs(connection), db::node_claims::of_live_runs(connection),
+                  db::script_tokens::of_live_runs(connection)};
   });
   for (const auto& target : stored.computes) compute_changed(target);
-  for (auto& run : stored.runs) co_await recover_attempt(std::move(run));
+  for (const auto& run : stored.runs) recover_attempt(run, stored);
   co_await recover_lingering();
   base::log::info("recovered", {{"live", attempts_.size()}, {"queued", state_.waiting_count()}});
 }
 
-Task<void> Dispatcher::recover_attempt(RunRecord run) {
-  if (run.state == model::RunState::preparing) co_return;       // not yet for the queue
-  if (run.spec.kind == model::RunKind::interactive) co_return;  // its client's, not ours to place or to lose
-  auto loaded = co_await core_.database.read([&](db::Connection& connection) {
-    auto attempt = run.attempt > 0 ? db::attempts::find(connection, run.sequence, run.attempt) : std::nullopt;
-    std::map<int, model::ExitRecord> exits;
-    std::set<int> claims;
-    std::optional<base::Digest> script;
-    if (attempt) script = db::script_tokens::find(connection, run.sequence, run.attempt);
-    if (attempt) exits = db::node_exits::by_node(connection, run.sequence, run.attempt);
-    if (attempt) claims = db::node_claims::list(connection, run.sequence, run.attempt);
-    return std::tuple(std::move(attempt), std::move(exits), std::move(claims), script);
-  });
-  auto& [attempt, exits, claims, script] = loaded;
-  if (!attempt || attempt->ended) {
+void Dispatcher::recover_attempt(const RunRecord& run, Stored& stored) {
+  if (run.state == model::RunState::preparing) return;       // not yet for the queue
+  if (run.spec.kind == model::RunKind::interactive) return;  // its client's, not ours to place or to lose
+  auto found = stored.attempts.find(run.sequence);
+  if (found == stored.attempts.end()) {
     state_.enqueue(sched::make_request(run));
-    co_return;
+    return;
   }
+  const auto* attempt = &found->second;
   state_.start(sched::make_request(run), attempt->slices, core_.clock.steady());
   auto live = attempts_.add(run, *attempt);
   live->recovered = true;
   live->last_progress = core_.clock.steady();
   // One node alone has said so; of a gang it is not known which.
   if (run.state == model::RunState::finalizing && attempt->slices.size() == 1) live->delivering.insert(0);
-  live->claimed_nodes = std::move(claims);
-  authority_.attempt_started(authority_.recovered_hashes(run, *attempt, script), run.id.value, attempt->number,
-                             run.workspace);
+  live->claimed_nodes = std::move(stored.claims[run.sequence]);
+  auto script = stored.scripts.find(run.sequence);
+  authority_.attempt_started(
+      authority_.recovered_hashes(run, *attempt,
+                                  script == stored.scripts.end() ? std::nullopt : std::optional(script->second)),
+      run.id.value, attempt->number, run.workspace);
   logs_.attempt_started(run.sequence, attempt->number);
-  for (const auto& [node, exit] : exits) {
+  for (const auto& [node, exit] : stored.exits[run.sequence]) {
     live->finished.insert(node);
     if (exit.reason != EndReason::exited || exit.exit_code != 0) attempts_.ask_stop(run.id.value, EndReason::canceled);
   }

@@ -72,7 +72,8 @@ class Dispatcher {
   rt::Task<void> take_back(sched::Placement placement, base::Error why);
   rt::Task<void> preempt(AttemptName name);
   void begin(const LiveAttemptPtr& live);
-  rt::Task<void> recover_attempt(model::RunRecord run);
+  struct Stored;
+  void recover_attempt(const model::RunRecord& run, Stored& stored);
   // What of ended attempts still lives keeps its nodes.
   rt::Task<void> recover_lingering();
   rt::Task<void> recover_lingering(compute::TaskName task);

@@ -87,6 +87,7 @@ Task<envs::Lock> EnvironmentBuilds::make_lock(WorkPtr work, const envs::Spec& sp
     settings.credentials = credentials;
     if (work->build.source) settings.source_folder = base::value_or_throw(core_.views.get(*work->build.source));
     auto log = [&](std::string_view line) { work->log->line(line); };
+    const auto way_out = site_.open_way_out(settings, log);
     lock = base::value_or_throw(envs::make_lock(settings, spec, log, work->stop.get_token()));
   };
   co_await with_room(work, resolve);
@@ -119,6 +120,7 @@ Task<void> EnvironmentBuilds::realise(WorkPtr work, const envs::Lock& lock) {
       return files.fetch(digest, name);
     };
     auto log = [&](std::string_view line) { work->log->line(line); };
+    const auto way_out = site_.open_way_out(settings, log);
     base::value_or_throw(envs::Cache(settings).ensure(lock, log, work->stop.get_token(), envs::Check::files));
   };
   co_await with_room(work, ensure);

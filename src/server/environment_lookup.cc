@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "db/environments.h"
 #include "server/curated_environments.h"
+#include "server/outbound_rules.h"
 #include "server/registry_tools.h"
 
 namespace lathe::server {
@@ -42,13 +43,26 @@ Definition find_definition(db::Connection& connection, const std::string& worksp
   return found;
 }
 
-envs::Spec read_definition(const Definition& definition) {
-  auto spec = envs::parse_definition(definition.text);
-  if (spec) return std::move(*spec);
-  const auto& error = spec.error();
+namespace {
+
+[[noreturn]] void refuse(const Error& error) {
   throw Error(error.code(), error.text())
       .field(error.field().empty() ? "environment.definition" : "environment.definition." + error.field())
       .hint(error.hint());
+}
+
+}  // namespace
+
+envs::Spec read_definition(const Definition& definition) {
+  auto spec = envs::parse_definition(definition.text);
+  if (!spec) refuse(spec.error());
+  return std::move(*spec);
+}
+
+envs::Spec read_new_definition(const SiteConfig& site, const Definition& definition) {
+  auto spec = read_definition(definition);
+  if (auto checked = OutboundRules(site).check(spec); !checked) refuse(checked.error());
+  return spec;
 }
 
 bool names_files(const envs::Spec& spec) {

@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "db/sqlite.h"
 #include "envs/spec.h"
+#include "server/site_config.h"
 
 namespace lathe::server {
 
@@ -26,6 +27,8 @@ Definition find_definition(db::Connection& connection, const std::string& worksp
 
 // Checks it. Throws invalid with the field below `environment.definition`.
 envs::Spec read_definition(const Definition& definition);
+// Also that it sends nobody where this site does not go (server/outbound_rules.h).
+envs::Spec read_new_definition(const SiteConfig& site, const Definition& definition);
 // Whether it names files of the run's source folder: then what it means depends on them.
 bool names_files(const envs::Spec& spec);
 // Equal keys are the same work.

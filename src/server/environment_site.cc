@@ -35,6 +35,7 @@ envs::Settings settings_of(Core& core) {
   settings.python_downloads = rules.python_downloads;
   settings.engine_arguments = rules.engine_arguments;
   settings.engine_host_arguments = rules.engine_host_arguments;
+  settings.variables = rules.variables;
   settings.has_gpu = !core.provider.capacity().gpus.empty();
   return settings;
 }
@@ -69,7 +70,18 @@ void write_file(const fs::path& file, std::string_view bytes) {
 
 }  // namespace
 
-EnvironmentSite::EnvironmentSite(Core& core) : core_(core), settings_(settings_of(core)), cache_(settings_) {}
+EnvironmentSite::EnvironmentSite(Core& core)
+    : core_(core), settings_(settings_of(core)), cache_(settings_), outbound_(core.site) {
+  settings_.check_url = [this](std::string_view url) { return outbound_.check_url(url); };
+}
+
+std::unique_ptr<net::ForwardProxy> EnvironmentSite::open_way_out(envs::Settings& settings,
+                                                                 const envs::LogSink& log) const {
+  if (settings.offline) return nullptr;
+  auto proxy = base::value_or_throw(net::ForwardProxy::start(outbound_.for_proxy(), log));
+  settings.proxy = proxy->url();
+  return proxy;
+}
 
 std::string_view EnvironmentSite::sdk_bytes() { return sdk_file().bytes; }
 

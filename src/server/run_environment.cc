@@ -61,7 +61,7 @@ EnvironmentPlan plan_environment(db::Connection& connection, const SiteConfig& s
   plan.row.name = plan.definition->name;
   plan.row.version = plan.definition->version;
   plan.row.definition = plan.definition->digest;
-  const auto read = read_definition(*plan.definition);
+  const auto read = read_new_definition(site, *plan.definition);
   plan.is_built = !read.user_managed || read.image.wanted();
   if (plan.is_built) return plan;
   auto interpreter = find_interpreter(read.interpreter);

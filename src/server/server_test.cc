@@ -65,6 +65,28 @@ TEST(StateDir, RefusesATokenFileThatOthersCanRead) {
   EXPECT_NE(token.error().hint().find("chmod 600"), std::string::npos);
 }
 
+TEST(StateFolder, ATokenWhoseFileWasChangedByAccidentIsNotAnotherToken) {
+  TempFolder folder;
+  auto state = base::value_or_throw(StateDir::open(folder.path()));
+  const auto token = base::value_or_throw(state.admin_token());
+  auto read_changed = [&](std::string text) {
+    std::ofstream(folder / "token") << text;
+    return state.admin_token();
+  };
+  for (std::size_t at = 0; at < token.size() + 2; ++at) {
+    for (const int bits : {1, 2, 0x20, 0x4c, 0xff}) {
+      std::string text = token + "\n\n";
+      text[at] = static_cast<char>(text[at] ^ bits);
+      const auto read = read_changed(text);
+      if (read) EXPECT_EQ(*read, token) << at << " ^ " << bits;
+      else EXPECT_EQ(read.error().code(), base::Code::corrupt) << read.error().text();
+    }
+  }
+  const std::string of_first_release = make_token();
+  EXPECT_EQ(base::value_or_throw(read_changed(of_first_release + "\n")), of_first_release);
+  EXPECT_TRUE(read_changed("chosen-by-the-owner-0123456789abcdef0123\n").has_value());
+}
+
 TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {
   auto one = make_token(), other = make_token();
   EXPECT_TRUE(one.starts_with("lathe_"));

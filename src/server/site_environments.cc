@@ -74,6 +74,8 @@ void read_environment_rules(EnvironmentRules& rules, const YAML::Node& node) {
                rules.extra_indexes.push_back(read_index(prefix + "extra_indexes", n, url));
            }},
           {"channels", [&](auto& n) { rules.channels = read_strings(prefix + "channels", n); }},
+          {"registries", [&](auto& n) { rules.registries = read_strings(prefix + "registries", n); }},
+          {"variables", [&](auto& n) { rules.variables = read_strings(prefix + "variables", n); }},
           {"pythons", [&](auto& n) { rules.pythons = read_folders(prefix + "pythons", n); }},
           {"substitutions", [&](auto& n) { rules.substitutions = read_file(prefix + "substitutions", n); }},
           {"keep_days",

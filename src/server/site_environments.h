@@ -20,6 +20,8 @@ struct EnvironmentRules {
   std::filesystem::path engine;       // podman or docker; empty: looked for; "none": images are refused
   std::string index;
   std::vector<std::string> extra_indexes, channels;
+  std::vector<std::string> registries;  // "host:port": reached whatever their addresses are
+  std::vector<std::string> variables;   // of the server's environment that builds get besides the usual ones
   std::filesystem::path wheelhouse;
   std::vector<std::filesystem::path> pythons;  // folders; empty: the usual ones
   bool offline = false, python_downloads = true, strict = false, era = true;

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 #include <cstring>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/strings.h"
 
@@ -69,19 +70,65 @@ Result<void> make_private_folder(const fs::path& path) {
   return {};
 }
 
+constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kTokenPrefix = "lathe_";
+constexpr std::size_t kRandomBytes = 28, kCheckBytes = 4;
+constexpr std::size_t kTokenSize = 49;
+
+// The admin token ends with the first bytes of its own digest, and its file with an empty line, which says so: a
+// changed file must not become another token. Files of Lathe 0.1, and of an owner who chose a token, have one line end.
+constexpr std::string_view kCheckedEnd = "\n\n";
+
+std::string make_checked_token() {
+  std::string bytes = base::random_bytes(kRandomBytes);
+  const auto digest = base::sha256(bytes);
+  bytes.append(reinterpret_cast<const char*>(digest.bytes.data()), kCheckBytes);
+  return format_token(bytes);
+}
+
+// Undoes format_token; empty when a character is none of ours.
+std::string token_bytes(std::string_view token) {
+  std::string out;
+  unsigned bits = 0, held = 0;
+  for (char c : token.substr(kTokenPrefix.size())) {
+    const auto value = kAlphabet.find(c);
+    if (value == std::string_view::npos) return {};
+    held = (held << 6 | static_cast<unsigned>(value)) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    out += static_cast<char>(held >> bits & 0xff);
+  }
+  return out;
+}
+
+bool matches_its_check(std::string_view token) {
+  if (token.size() != kTokenSize || !token.starts_with(kTokenPrefix)) return false;
+  const std::string bytes = token_bytes(token);
+  if (bytes.size() != kRandomBytes + kCheckBytes || format_token(bytes) != token) return false;
+  const auto digest = base::sha256(std::string_view(bytes).substr(0, kRandomBytes));
+  return std::memcmp(digest.bytes.data(), bytes.data() + kRandomBytes, kCheckBytes) == 0;
+}
+
+bool is_damaged_token(std::string_view text, std::string_view token) {
+  const auto end = text.find(token) + token.size();
+  if (text.size() - end >= kCheckedEnd.size()) return !matches_its_check(token);
+  if (token.starts_with(kTokenPrefix) && token.size() != kTokenSize) return true;
+  return token.find_first_of(" \t\r\n") != token.npos;
+}
+
 }  // namespace
 
 std::string make_token() { return format_token(base::random_bytes(32)); }
 
 std::string format_token(std::string_view bytes) {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string out = "lathe_";
+  std::string out(kTokenPrefix);
   unsigned bits = 0, held = 0;
   for (unsigned char byte : bytes) {
     held = held << 8 | byte;
     for (bits += 8; bits >= 6; bits -= 6) out += kAlphabet[held >> (bits - 6) & 63];
   }
-  return out + kAlphabet[held << (6 - bits) & 63];
+  return bits == 0 ? out : out + kAlphabet[held << (6 - bits) & 63];
 }
 
 Result<StateDir> StateDir::open(const fs::path& root) {
@@ -122,7 +169,8 @@ Result<std::string> StateDir::admin_token() const {
   if (fd >= 0) {
     struct stat status{};
     ::fstat(fd, &status);
-    std::string token(base::trim(read_small(fd)));
+    const std::string text = read_small(fd);
+    const std::string token(base::trim(text));
     ::close(fd);
     if ((status.st_mode & 077) != 0)
       return base::fail(base::Error(Code::invalid, fmt::format("the token file {} can be read by others (mode {:o})",
@@ -131,11 +179,14 @@ Result<std::string> StateDir::admin_token() const {
     if (token.size() < 32)
       return base::fail(base::Error(Code::invalid, fmt::format("the token file {} holds no token", path.string()))
                             .hint("remove it; the next start makes a new one"));
+    if (is_damaged_token(text, token))
+      return base::fail(base::Error(Code::corrupt, fmt::format("the token file {} is damaged", path.string()))
+                            .hint("put it back from a backup, or remove it; the next start makes a new one"));
     return token;
   }
   if (errno != ENOENT) return base::fail(base::errno_error(errno, "read " + path.string()));
-  std::string token = make_token();
-  LATHE_TRY_VOID(write_private(path, token + "\n"));
+  std::string token = make_checked_token();
+  LATHE_TRY_VOID(write_private(path, token + std::string(kCheckedEnd)));
   return token;
 }
 

@@ -3,7 +3,6 @@
 import http.client
 import json
 import secrets
-import sqlite3
 import time
 import threading
 
@@ -13,6 +12,7 @@ from harness import contract
 from harness.blobs import digest
 from harness.cases import check_each
 from harness.client import make_submit, new_id
+from harness.pages import editing
 from harness.wait import wait_for
 
 ROLES = ["viewer", "contributor", "operator", "admin"]
@@ -54,7 +54,7 @@ def credentials(holder):
     for attempt in (own, other):
         attempt.claim().expect(200)
     holder.server.stop()
-    with sqlite3.connect(holder.server.state / "lathe.db") as database:
+    with editing(holder.server.state / "lathe.db") as database:
         database.execute("UPDATE tokens SET expires = 1 WHERE id = ?", (expired["id"],))
     holder.server.start()
     made |= {
@@ -261,7 +261,7 @@ def test_an_open_stream_ends_when_its_token_expires(make_server):
     run = client.submit("echo line; sleep 600")
     wait_for(lambda: client.log(run) == b"line\n", 30, "the first output")
     server.stop()
-    with sqlite3.connect(server.state / "lathe.db") as database:
+    with editing(server.state / "lathe.db") as database:
         database.execute("UPDATE tokens SET expires = ? WHERE id = ?", (int((time.time() + 4) * 1e6), made["id"]))
     client = server.start().client()
     short, log = client.with_token(made["token"]), client.path("runs", run, "logs")

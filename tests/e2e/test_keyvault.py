@@ -2,7 +2,6 @@
 
 import base64
 import os
-import sqlite3
 import stat
 import sys
 import urllib.parse
@@ -13,6 +12,7 @@ import pytest
 from harness import processes
 from harness.client import new_id
 from harness.paths import REPOSITORY
+from harness.pages import editing
 from harness.wait import wait_for
 
 VALUE = "s3cret-" + new_id() + "-ü"
@@ -251,7 +251,7 @@ def test_a_row_that_was_changed_or_swapped_is_noticed(make_server):
     put(client, "one", "first").expect(204)
     put(client, "two", "second").expect(204)
     server.stop()
-    with sqlite3.connect(server.state / "lathe.db") as database:
+    with editing(server.state / "lathe.db") as database:
         rows = dict(database.execute("SELECT name, sealed FROM secrets"))
         database.execute("UPDATE secrets SET sealed = ? WHERE name = 'one'", (rows["two"],))
     client = server.start().client()

@@ -1,10 +1,8 @@
 """The state folder: one server at a time, refused when newer, backed up under load, found by others."""
 
-import contextlib
 import json
 import os
 import shutil
-import sqlite3
 import stat
 import subprocess
 import threading
@@ -16,6 +14,7 @@ from harness.checker import check_blobs, check_database
 from harness.client import new_id
 from harness.ledger import Ledger
 from harness.load import Load
+from harness.pages import editing
 from harness.server import Server, StartFailed
 from harness.wait import wait_for
 
@@ -84,7 +83,7 @@ def test_private_files_are_private(make_server):
 def test_a_newer_database_is_refused_with_a_message(make_server):
     server = make_server().start().prepare()
     server.stop()
-    with contextlib.closing(sqlite3.connect(server.state / "lathe.db")) as database:
+    with editing(server.state / "lathe.db") as database:
         database.execute("PRAGMA user_version = 99999")
     before = (server.state / "lathe.db").read_bytes()
     with pytest.raises(StartFailed) as refused:

@@ -1,0 +1,2 @@
+-- From here on every page of the file has a checksum. What the file needs for it cannot be said in SQL: db/page_conversion.h
+-- rewrites it after this step. The step is there so that an older Lathe, which would write pages without them, refuses the file.
