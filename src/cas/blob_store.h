@@ -48,6 +48,12 @@ class BlobSink {
   virtual base::Result<BlobInfo> finish() = 0;
 };
 
+// How a file becomes a blob.
+enum class Adopt {
+  link,  // by a second name, without copying, where the kernel can
+  copy,  // its bytes go into a new file: somebody may still write to it, or a sync of it may have failed
+};
+
 // Stages blobs; nothing is visible before commit(). Destroying it without commit() removes what was staged. One thread
 // at a time; several batches of one store may be used at once.
 class Batch : public BlobSink {
@@ -55,7 +61,8 @@ class Batch : public BlobSink {
   // Whole blob at once; hashed here.
   virtual base::Result<BlobInfo> put(std::string_view bytes) = 0;
   // A finished file that nobody will write again becomes the blob by a hard link (copied when linking is impossible).
-  virtual base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path) = 0;
+  virtual base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path, Adopt how) = 0;
+  base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path) { return adopt(fd, path, Adopt::link); }
   // All staged blobs are on disk when this returns: fsync each when few, one syncfs when many; rename; fsync of
   // folders.
   virtual base::Result<void> commit() = 0;

@@ -71,6 +71,7 @@ base::Result<BlobInfo> DiskBatch::finish() {
     return base::fail(base::Code::corrupt, "the bytes sent for the blob {} have the digest {}", stream.expected->hex(),
                       info.digest.hex());
   if (stream.file) {
+    store_.lease_clock().correct(stream.file.fd());
     stream.file.reset();
     staged_.push_back({info, stream.path});
     digests_.insert(info.digest);
@@ -87,20 +88,22 @@ base::Result<void> DiskBatch::stage(const BlobInfo& info, std::string_view bytes
   LATHE_TRY(auto file, store_.files().create(path, kBlobMode));
   staged_.push_back({info, path});  // before the write, so that the destructor removes what a failed one left
   LATHE_TRY_VOID(store_.files().write(file, bytes, 0));
+  store_.lease_clock().correct(file.fd());
   digests_.insert(info.digest);
   return {};
 }
 
-base::Result<BlobInfo> DiskBatch::adopt(int fd, const std::filesystem::path& path) {
+base::Result<BlobInfo> DiskBatch::adopt(int fd, const std::filesystem::path& path, Adopt how) {
   struct stat st{};
   if (::fstat(fd, &st) != 0)
     return base::fail(base::errno_error(errno, fmt::format("cannot look at {}", path.string())));
   if (!S_ISREG(st.st_mode)) return base::fail(base::Code::invalid, "{} is not a plain file", path.string());
   auto identity = FileIdentity::of(st);
-  ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);  // a hint: the disk works while we hash; commit() makes sure
+  if (how == Adopt::link)
+    ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);  // a hint: the disk works while we hash; commit() makes sure
   LATHE_TRY(auto digest, hash_file(fd, identity.size));
   BlobInfo info{digest, identity.size};
-  if (is_known(digest) || stage_link(info, fd, identity)) return info;
+  if (is_known(digest) || (how == Adopt::link && stage_link(info, fd, identity))) return info;
   LATHE_TRY_VOID(begin(digest));  // a file that changed since it was hashed is caught by its digest
   base::Result<void> copied;
   LATHE_TRY_VOID(read_pieces(fd, identity.size, [&](std::string_view bytes) {
@@ -116,7 +119,7 @@ base::Result<void> DiskBatch::stage_link(const BlobInfo& info, int fd, const Fil
   LATHE_TRY_VOID(store_.files().link(fd, path));
   struct stat st{};
   bool same = ::fstat(fd, &st) == 0 && FileIdentity::of(st) == hashed;
-  if (!same || ::fchmod(fd, kBlobMode) != 0 || ::futimens(fd, nullptr) != 0) {
+  if (!same || ::fchmod(fd, kBlobMode) != 0 || !store_.lease_clock().set(fd)) {
     (void)store_.files().remove(path);
     return base::fail(base::Code::conflict, "a file to adopt is not ours or changed meanwhile");
   }

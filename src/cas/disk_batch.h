@@ -32,7 +32,8 @@ class DiskBatch final : public Batch {
   base::Result<void> begin(std::optional<base::Digest> expected) override;
   base::Result<void> write(std::string_view bytes) override;
   base::Result<BlobInfo> finish() override;
-  base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path) override;
+  using Batch::adopt;
+  base::Result<BlobInfo> adopt(int fd, const std::filesystem::path& path, Adopt how) override;
   base::Result<void> commit() override;
 
  private:

@@ -35,7 +35,9 @@ std::optional<base::Digest> digest_of(std::string_view folder, std::string_view 
 }  // namespace
 
 DiskStore::DiskStore(std::string root, sys::FileSystem& files)
-    : layout_(std::move(root)), files_(files), committer_(layout_, files_, [this](const base::Digest& digest) {
+    : layout_(std::move(root)),
+      files_(files, disk_watch_),
+      committer_(layout_, files, disk_watch_, [this](const base::Digest& digest) {
         std::uint64_t size = 0;
         return find_and_renew(digest, size);
       }) {}
@@ -57,6 +59,7 @@ base::Result<void> DiskStore::prepare_folders() {
   LATHE_TRY(auto leftovers, list_folder(layout_.temporary()));
   for (const auto& name : leftovers) LATHE_TRY_VOID(files_.remove(layout_.temporary() + "/" + name));
   LATHE_TRY_VOID(remove_staging(layout_, Staging::every));  // nobody commits what an earlier process had offered
+  LATHE_TRY_VOID(lease_clock_.open(layout_.clock()));
   // A process killed between rename and sync left names that a power cut could still take: from here on they are safe.
   return files_.sync_everything(layout_.root());
 }
@@ -71,12 +74,9 @@ bool DiskStore::find_and_renew(const base::Digest& digest, std::uint64_t& size) 
   struct stat st{};
   if (::stat(path.c_str(), &st) != 0) return false;
   size = static_cast<std::uint64_t>(st.st_size);
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);  // the clock that the kernel stamps files with; leases are compared with it
-  if (now.tv_sec - st.st_mtim.tv_sec > kRenewAfterSeconds) {
+  if (lease_clock_.now().micros / 1'000'000 - st.st_mtim.tv_sec > kRenewAfterSeconds) {
     auto before = FileIdentity::of(st);
-    if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0 && ::stat(path.c_str(), &st) == 0)
-      verified_.renew(digest, before, FileIdentity::of(st));
+    if (lease_clock_.set(path) && ::stat(path.c_str(), &st) == 0) verified_.renew(digest, before, FileIdentity::of(st));
   }
   return true;
 }
@@ -180,6 +180,14 @@ base::Result<void> DiskStore::keep_chunk_index(const ChunkIndex& index, const st
   if (written) written = files_.rename(temporary, path);
   if (!written) (void)files_.remove(temporary);
   return written;
+}
+
+base::UtcTime DiskStore::expired_before(std::chrono::seconds lease) const {
+  auto expired = lease_clock_.now().micros - std::chrono::microseconds(lease).count();
+  // What a hold protects may have been found with a lease that was just not old enough to be renewed.
+  if (auto earliest = holds_.earliest())
+    expired = std::min(expired, earliest->micros - 2 * kRenewAfterSeconds * 1'000'000);
+  return {expired};
 }
 
 base::Result<bool> DiskStore::remove_if_unleased(const base::Digest& digest, base::UtcTime expired_before) {

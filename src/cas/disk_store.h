@@ -5,6 +5,10 @@
 // disk. No wrong bytes are served: open() hashes each blob the first time in this process, read() every time; a blob
 // that does not match its name is moved to damaged/ and reported as Error(corrupt), so that the next upload of it heals
 // the store.
+//
+// After a failed sync nothing more is promised (sys::FailStop); on_disk_failure() tells the owner. The next process
+// trusts no file that this one left unfinished: tmp/ and staging/ are emptied, partial uploads are written anew when
+// they are complete.
 #pragma once
 
 #include <array>
@@ -16,8 +20,10 @@
 #include "cas/blob_store.h"
 #include "cas/chunk_index.h"
 #include "cas/committer.h"
+#include "cas/lease_clock.h"
 #include "cas/store_layout.h"
 #include "cas/verified_blobs.h"
+#include "sys/fail_stop.h"
 #include "sys/file_system.h"
 
 namespace lathe::cas {
@@ -65,7 +71,20 @@ class DiskStore final : public BlobStore {
   base::Result<void> for_each_blob(const std::function<base::Result<void>(const StoredBlob&)>& visit) const;
   base::Result<StoreStats> stats() const;
 
+  // Leases are given and compared by this clock, never by the wall clock.
+  const LeaseClock& lease_clock() const { return lease_clock_; }
+  // As long as it lives, no blob that was found or committed since it was taken is collected: for work that takes
+  // longer than a lease before it can store its references.
+  std::unique_ptr<LeaseHold> hold_leases() { return std::make_unique<LeaseHold>(holds_, lease_clock_.now()); }
+  // What the collector may take for expired. Asked for before the roots are read: whoever stores a reference later has
+  // a lease or a hold now.
+  base::UtcTime expired_before(std::chrono::seconds lease) const;
+
+  // Called once, on the thread that met it, when the disk refused a sync of this store.
+  void on_disk_failure(sys::FailStop::Callback callback) { disk_watch_.on_failure(std::move(callback)); }
+
   const StoreLayout& layout() const { return layout_; }
+  // Its syncs are watched: one that the disk refuses is the store's last.
   sys::FileSystem& files() { return files_; }
   Committer& committer() { return committer_; }
   // This file, as it is, was hashed a moment ago: opening it need not hash it again.
@@ -83,7 +102,10 @@ class DiskStore final : public BlobStore {
   std::mutex& lease_lock(const base::Digest& digest) { return lease_locks_[digest.bytes[0] % lease_locks_.size()]; }
 
   const StoreLayout layout_;
-  sys::FileSystem& files_;
+  sys::FailStop disk_watch_;
+  sys::FailStopFileSystem files_;
+  LeaseClock lease_clock_;
+  LeaseHolds holds_;
   Committer committer_;
   VerifiedBlobs verified_{16'384};
   // Held while a lease is renewed or found expired, so that the collector cannot remove what was just promised.

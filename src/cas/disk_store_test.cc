@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <future>
+#include <set>
 #include <thread>
 
 #include "cas/folder_listing.h"
@@ -110,6 +111,17 @@ TEST_F(DiskStoreTest, AdoptsAFinishedFileByLinkingIt) {
   EXPECT_EQ(store_->read(info.digest, 100).value(), "log lines");
   EXPECT_TRUE(std::filesystem::equivalent(blob(info.digest), other / "segment"));
   EXPECT_GT(testing::modified(blob(info.digest)), 1'000'000) << "its lease begins now, not when the file was written";
+}
+
+TEST_F(DiskStoreTest, AdoptsByCopyingWhatMayStillBeWrittenTo) {
+  Folder other;
+  write_file(other / "segment", "log lines");
+  sys::File file(::open((other / "segment").c_str(), O_RDONLY));
+  auto batch = store_->begin_batch();
+  auto info = batch->adopt(file.fd(), other / "segment", Adopt::copy).value();
+  ASSERT_TRUE(batch->commit());
+  write_file(other / "segment", "LOG LINES");
+  EXPECT_EQ(store_->read(info.digest, 100).value(), "log lines");
 }
 
 TEST_F(DiskStoreTest, AdoptsByCopyingWhereLinkingIsImpossible) {
@@ -325,13 +337,26 @@ TEST(DiskStoreCommit, FewFilesAreSyncedOneByOneAndManyTogether) {
   EXPECT_EQ(std::ranges::count_if(many, [](const auto& line) { return line.starts_with("sync"); }), 2);
 }
 
-TEST(DiskStoreCommit, AnErrorAtAnyStepLeavesNothingHalfVisibleAndTheStoreUsable) {
+ino_t inode_of(const std::filesystem::path& path) {
+  struct stat st{};
+  EXPECT_EQ(0, ::lstat(path.c_str(), &st)) << path;
+  return st.st_ino;
+}
+
+std::set<ino_t> inodes_in(const std::filesystem::path& folder) {
+  std::set<ino_t> inodes;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) inodes.insert(inode_of(entry.path()));
+  return inodes;
+}
+
+TEST(DiskStoreCommit, AFullDiskAtAnyStepLeavesNothingHalfVisibleAndTheStoreUsable) {
   for (std::size_t step = 1;; ++step) {
     Folder folder;
     sys::FaultyFileSystem files(folder.path());
     auto store = DiskStore::open(folder.path(), files).value();
     auto batch = store->begin_batch();
     auto a = batch->put("a").value().digest, b = batch->put("b").value().digest;
+    const auto before = files.calls();
     files.fail_call(step, ENOSPC);
     auto committed = batch->commit();
     if (committed) {
@@ -340,7 +365,13 @@ TEST(DiskStoreCommit, AnErrorAtAnyStepLeavesNothingHalfVisibleAndTheStoreUsable)
     }
     EXPECT_EQ(committed.error().code(), base::Code::no_space);
     EXPECT_FALSE(store->find(a) || store->find(b)) << "step " << step;
+    const bool was_sync = files.journal()[before + step - 1].starts_with("sync tmp/");
+    const auto inodes = inodes_in(store->layout().temporary());
     ASSERT_TRUE(batch->commit()) << "space is back: the same batch goes through";
+    if (was_sync)
+      for (const auto& digest : {a, b})
+        EXPECT_FALSE(inodes.contains(inode_of(store->layout().blob(digest))))
+            << "the kernel has told of the lost pages; a second sync of this file proves nothing";
     EXPECT_EQ(store->read(a, 10).value() + store->read(b, 10).value(), "ab");
   }
 }

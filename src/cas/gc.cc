@@ -53,7 +53,7 @@ base::Result<void> mark(DiskStore& store, const RootVisitor& roots, const GcOpti
   return {};
 }
 
-base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, const GcOptions& options, GcReport& report) {
+base::Result<void> sweep(DiskStore& store, const GcOptions& options, GcReport& report) {
   std::uint64_t seen = 0;
   LATHE_TRY_VOID(store.for_each_blob([&](const StoredBlob& blob) -> base::Result<void> {
     LATHE_TRY_VOID(check_wanted(options));
@@ -65,9 +65,9 @@ base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, const G
       report.reachable_bytes += blob.info.size;
       return {};
     }
-    bool expired = blob.leased_at < expired_before;
+    bool expired = blob.leased_at < options.expired_before;
     if (expired && !options.dry_run) {
-      LATHE_TRY(expired, store.remove_if_unleased(blob.info.digest, expired_before));
+      LATHE_TRY(expired, store.remove_if_unleased(blob.info.digest, options.expired_before));
     }
     ++(expired ? report.removed_blobs : report.leased_blobs);
     (expired ? report.removed_bytes : report.leased_bytes) += blob.info.size;
@@ -80,15 +80,15 @@ base::Result<void> sweep(DiskStore& store, base::UtcTime expired_before, const G
   return {};
 }
 
-base::Result<void> sweep_partials(DiskStore& store, base::UtcTime expired_before, bool dry_run, GcReport& report) {
+base::Result<void> sweep_partials(DiskStore& store, const GcOptions& options, GcReport& report) {
   LATHE_TRY(auto names, list_folder(store.layout().partial()));
   for (const auto& name : names) {
     auto path = store.layout().partial() + "/" + name;
     struct stat st{};
     if (::stat(path.c_str(), &st) != 0) continue;
     auto identity = FileIdentity::of(st);
-    if (identity.modified_ns / 1000 >= expired_before.micros) continue;
-    if (!dry_run) LATHE_TRY_VOID(store.files().remove(path));
+    if (identity.modified_ns / 1000 >= options.expired_before.micros) continue;
+    if (!options.dry_run) LATHE_TRY_VOID(store.files().remove(path));
     ++report.removed_partials;
     report.removed_partial_bytes += identity.size;
   }
@@ -100,10 +100,9 @@ base::Result<void> sweep_partials(DiskStore& store, base::UtcTime expired_before
 base::Result<GcReport> collect_garbage(DiskStore& store, const RootVisitor& roots, const GcOptions& options) {
   LATHE_TRY(auto lock, lock_gc(store.layout(), LOCK_EX, "a backup or another collection"));
   GcReport report;
-  base::UtcTime expired_before{options.now.micros - std::chrono::microseconds(options.lease).count()};
   LATHE_TRY_VOID(mark(store, roots, options, report));
-  LATHE_TRY_VOID(sweep(store, expired_before, options, report));
-  LATHE_TRY_VOID(sweep_partials(store, expired_before, options.dry_run, report));
+  LATHE_TRY_VOID(sweep(store, options, report));
+  LATHE_TRY_VOID(sweep_partials(store, options, report));
   if (!options.dry_run) LATHE_TRY_VOID(remove_staging(store.layout(), Staging::abandoned));
   return report;
 }

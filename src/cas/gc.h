@@ -2,7 +2,9 @@
 // are removed. Safe at any interruption: a removal needs no other to be right, and nothing reachable is ever touched.
 //
 // The rule for whoever writes references: find() each blob first, then store the reference, within the lease. The lease
-// is checked again at the moment of removal, so a collection that began earlier cannot take it away.
+// is checked again at the moment of removal, so a collection that began earlier cannot take it away. Work that may take
+// longer than a lease takes a LeaseHold first. Whether a lease has run out is asked of the store's own clock, which a
+// jump of the wall clock does not move.
 #pragma once
 
 #include <chrono>
@@ -21,8 +23,7 @@ struct Reference {
 using RootVisitor = std::function<base::Result<void>(const std::function<void(const Reference&)>&)>;
 
 struct GcOptions {
-  base::UtcTime now;
-  std::chrono::seconds lease = std::chrono::hours(24);  // an hour or more
+  base::UtcTime expired_before;  // DiskStore::expired_before() of an hour or more, asked for before the roots were read
   bool dry_run = false;
   GoOn go_on{};  // asked for each manifest and blob; false ends it with Error(cancelled)
 };

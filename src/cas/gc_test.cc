@@ -29,26 +29,39 @@ class GcTest : public ::testing::Test {
     EXPECT_TRUE(batch->commit());
     return digest;
   }
-  static base::UtcTime now() {
-    return {std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
-                .count()};
-  }
+  std::int64_t long_ago() const { return store_->lease_clock().now().micros / 1'000'000 - 2 * kDay; }
+  base::UtcTime expired() const { return store_->expired_before(std::chrono::hours(24)); }
   base::Result<GcReport> collect(bool dry_run = false) {
     return collect_garbage(*store_,
                            [this](const auto& visit) -> base::Result<void> {
                              for (const auto& root : roots_) visit(root);
                              return {};
                            },
-                           {.now = now(), .dry_run = dry_run});
+                           {.expired_before = expired(), .dry_run = dry_run});
   }
   // Not find(): that would renew the lease.
   bool exists(const base::Digest& digest) const { return std::filesystem::exists(store_->layout().blob(digest)); }
 };
 
+TEST_F(GcTest, WorkThatGoesOnKeepsWhatItFoundHoweverLongItTakes) {
+  auto loose = put_new("found by the work"), other = put_old("nobody's");
+  auto hold = store_->hold_leases();
+  // As if the shortest lease were over: everything but the hold says that it may go.
+  auto expired = store_->expired_before(std::chrono::seconds(-3600));
+  auto nothing = [](const auto&) -> base::Result<void> { return {}; };
+  ASSERT_TRUE(collect_garbage(*store_, nothing, {.expired_before = expired}));
+  EXPECT_TRUE(exists(loose));
+  EXPECT_FALSE(exists(other));
+  hold = nullptr;
+  expired = store_->expired_before(std::chrono::seconds(-3600));
+  ASSERT_TRUE(collect_garbage(*store_, nothing, {.expired_before = expired}));
+  EXPECT_FALSE(exists(loose));
+}
+
 TEST_F(GcTest, StopsWhenNobodyWantsItAnyMore) {
   auto loose = put_old("loose"), other = put_old("other");
   int asked = 0;
-  GcOptions options{.now = now(), .go_on = [&] { return ++asked < 2; }};
+  GcOptions options{.expired_before = expired(), .go_on = [&] { return ++asked < 2; }};
   auto none = [](const auto&) -> base::Result<void> { return {}; };
   auto report = collect_garbage(*store_, none, options);
   ASSERT_FALSE(report);
@@ -93,7 +106,7 @@ TEST_F(GcTest, ALeaseRenewedAfterTheMarkStillProtects) {
                         EXPECT_TRUE(store_->find(promised));  // a client is told "present" while the roots are read
                         return {};
                       },
-                      {.now = now()});
+                      {.expired_before = expired()});
   EXPECT_EQ(report.value().removed_blobs, 0u);
   EXPECT_TRUE(exists(promised));
 }
@@ -116,7 +129,7 @@ TEST_F(GcTest, AbandonedPartialUploadsGoLivingOnesStay) {
   PartialUploads uploads(*store_);
   for (std::string_view name : {"old", "live"})
     ASSERT_TRUE(uploads.open({base::sha256(name), 100}).value()->append(0, name));
-  testing::set_modified(store_->layout().partial(base::sha256("old")), now().micros / 1'000'000 - 2 * kDay);
+  testing::set_modified(store_->layout().partial(base::sha256("old")), long_ago());
   EXPECT_EQ(collect().value().removed_partials, 1u);
   EXPECT_EQ(uploads.length(base::sha256("old")), 0u);
   EXPECT_EQ(uploads.length(base::sha256("live")), 4u);

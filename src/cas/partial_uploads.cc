@@ -4,8 +4,20 @@
 
 #include "base/check.h"
 #include "cas/blob_file.h"
+#include "cas/folder_listing.h"
 
 namespace lathe::cas {
+namespace {
+
+std::unordered_set<std::string> names_in(const std::string& folder) {
+  auto names = list_folder(folder);
+  if (!names) return {};
+  return {names->begin(), names->end()};
+}
+
+}  // namespace
+
+PartialUploads::PartialUploads(DiskStore& store) : store_(store), inherited_(names_in(store.layout().partial())) {}
 
 std::uint64_t PartialUploads::length(const base::Digest& place) const {
   struct stat st{};
@@ -59,6 +71,7 @@ base::Result<void> PartialUploads::Upload::append(std::uint64_t offset, std::str
                       blob_.digest.hex());
   LATHE_TRY_VOID(owner_.store_.files().write(file_, bytes, length_));
   length_ += bytes.size();
+  owner_.store_.lease_clock().correct(file_.fd());
   return {};
 }
 
@@ -80,8 +93,9 @@ base::Result<BlobInfo> PartialUploads::Upload::complete() {
                                                                    blob_.digest.hex(), digest.hex()))
                           .hint("upload it again from the start"));
   }
-  LATHE_TRY_VOID(store.committer().commit({StagedBlob{blob_, path}}));
-  (void)::fchmod(file_.fd(), 0444);  // only now: after a failed commit the upload must open again for writing
+  LATHE_TRY_VOID(store.committer().commit({StagedBlob{blob_, path, owner_.inherited_.contains(place_.hex())}}));
+  // Only now: after a failed commit the upload must open again for writing.
+  (void)::chmod(store.layout().blob(blob_.digest).c_str(), 0444);
   return blob_;
 }
 

@@ -1,6 +1,7 @@
 // PartialUploads: large blobs that arrive in pieces, over broken connections and server restarts. The bytes so far lie
 // in partial/<place>, where the place is the digest unless the caller keeps uploads of the same blob apart. One Upload at
 // a time per place; Uploads of different places are independent. Thread-safe.
+// What an earlier process began is written to a new file when it is complete: its last sync may have failed.
 #pragma once
 
 #include <memory>
@@ -39,7 +40,7 @@ class PartialUploads {
     std::uint64_t length_;
   };
 
-  explicit PartialUploads(DiskStore& store) : store_(store) {}
+  explicit PartialUploads(DiskStore& store);
   // Bytes that are already here; 0 when none.
   std::uint64_t length(const base::Digest& place) const;
   // Error(unavailable) while another connection is uploading the same blob.
@@ -49,7 +50,8 @@ class PartialUploads {
  private:
   DiskStore& store_;
   std::mutex mutex_;
-  std::unordered_set<base::Digest> open_;  // places
+  std::unordered_set<base::Digest> open_;            // places
+  const std::unordered_set<std::string> inherited_;  // names in partial/ when this process began
 };
 
 }  // namespace lathe::cas

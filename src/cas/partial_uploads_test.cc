@@ -22,6 +22,23 @@ class PartialUploadsTest : public ::testing::Test {
   }
 };
 
+TEST_F(PartialUploadsTest, WhatAnEarlierProcessWroteGoesIntoANewFile) {
+  struct stat began{}, blob{};
+  for (bool is_inherited : {false, true}) {
+    const std::string bytes = bytes_ + (is_inherited ? "1" : "0");
+    const BlobInfo info{base::sha256(bytes), bytes.size()};
+    ASSERT_TRUE(uploads_->open(info).value()->append(0, bytes.substr(0, 70'000)));
+    ASSERT_EQ(0, ::stat(store_->layout().partial(info.digest).c_str(), &began));
+    if (is_inherited) restart();
+    auto upload = uploads_->open(info).value();
+    ASSERT_TRUE(upload->append(70'000, bytes.substr(70'000)) && upload->complete());
+    ASSERT_EQ(0, ::stat(store_->layout().blob(info.digest).c_str(), &blob));
+    EXPECT_EQ(is_inherited, blob.st_ino != began.st_ino) << "its last sync may have failed, which is told only once";
+    EXPECT_EQ(0444u, blob.st_mode & 0777u);
+    EXPECT_EQ(store_->read(info.digest, 1 << 20).value(), bytes);
+  }
+}
+
 TEST_F(PartialUploadsTest, GoesOnAfterARestartWhereItStopped) {
   {
     auto upload = uploads_->open(blob_).value();

@@ -70,6 +70,7 @@ base::Result<StagingSummary> StagingArea::commit(std::string_view id, const std:
           base::Error(base::Code::not_found, fmt::format("there is no staged file {}", name)).field("blobs"));
     LATHE_TRY_VOID(check_file(st, blob));
     staged.push_back({blob, fmt::format("{}/{}", path, name)});
+    store_.lease_clock().correct(staged.back().path);
     ++summary.blobs, summary.bytes += blob.size;
   }
   LATHE_TRY_VOID(store_.committer().commit(staged));

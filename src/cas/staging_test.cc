@@ -140,9 +140,9 @@ TEST_F(StagingTest, AnAbandonedFolderIsRemovedAndOneInUseIsNot) {
 TEST_F(StagingTest, ACollectionRemovesAbandonedFolders) {
   testing::set_modified(place_.path, 1'500'000'000);
   auto nothing = [](const auto&) -> base::Result<void> { return {}; };
-  ASSERT_TRUE(collect_garbage(*store_, nothing, {.now = {0}, .dry_run = true}));
+  ASSERT_TRUE(collect_garbage(*store_, nothing, {.expired_before = {0}, .dry_run = true}));
   EXPECT_TRUE(fs::exists(place_.path));
-  ASSERT_TRUE(collect_garbage(*store_, nothing, {.now = {0}}));
+  ASSERT_TRUE(collect_garbage(*store_, nothing, {.expired_before = {0}}));
   EXPECT_FALSE(fs::exists(place_.path));
 }
 

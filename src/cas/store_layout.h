@@ -17,6 +17,7 @@ class StoreLayout {
   std::string partial() const { return root_ + "/partial"; }
   std::string damaged() const { return root_ + "/damaged"; }
   std::string staging() const { return root_ + "/staging"; }
+  std::string clock() const { return root_ + "/clock"; }
   std::string gc_lock() const { return root_ + "/gc.lock"; }
 
   // One of 256, so that no folder grows without bound.

@@ -1,5 +1,5 @@
 // BlobSource: where a mounted tree gets its bytes from. Nothing it says of what has a digest is believed before it was
-// hashed. Thread-safe and blocking; an implementation waits for a server that is away until interrupt().
+// hashed. Thread-safe and blocking; an implementation waits for a server that is away, for as long as it has patience.
 #pragma once
 
 #include "cas/chunk_index.h"

@@ -217,6 +217,11 @@ bool HttpClient::is_local() const { return impl_->url && !impl_->url->socket_pat
 HttpClient::Traffic HttpClient::traffic() const { return impl_->traffic; }
 void HttpClient::interrupt() { ::eventfd_write(impl_->wake_fd, 1); }
 
+void HttpClient::limit_waiting(base::Duration limit) {
+  impl_->config.connect_timeout = limit;
+  impl_->config.io_timeout = limit;
+}
+
 base::Result<ClientResponse> HttpClient::request(std::string_view method, std::string_view target,
                                                  std::string_view body, std::string_view content_type,
                                                  const Headers& extra) {

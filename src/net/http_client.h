@@ -64,6 +64,8 @@ class HttpClient {
   // From another thread: breaks a request that is being waited for; it returns Error(cancelled). Remembered when none
   // is: the next one that waits is broken.
   void interrupt();
+  // For the calls from now on: no progress for this long, or no connection, is an error.
+  void limit_waiting(base::Duration limit);
   bool is_local() const;  // over a Unix socket
   // What went over the connection so far, heads and packed bodies as they travelled.
   struct Traffic {

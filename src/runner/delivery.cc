@@ -27,7 +27,12 @@ class Delivery {
  private:
   template <class Call>
   auto persist(Call call) -> decltype(call()) {
-    return retry(backoff_, wake_fd_, call);
+    return retry(backoff_, wake_fd_, [&] {
+      auto result = call();
+      // Nobody knows how long the server stays away.
+      if (!result && parcel_.sync) parcel_.sync->sync();
+      return result;
+    });
   }
 
   bool was_stopped() const {
@@ -101,6 +106,7 @@ class Delivery {
   }
 
   base::Result<void> ship_log() {
+    parcel_.log.hand_over();
     while (parcel_.shipper.has_more(true)) {
       LATHE_TRY_VOID(persist([&] { return parcel_.shipper.ship(link_, true); }));
       // A long log: it may be asked to stop before all of it is sent.

@@ -12,6 +12,7 @@
 #include "runner/run_folder.h"
 #include "runner/server_link.h"
 #include "runner/spool.h"
+#include "runner/spool_sync.h"
 
 namespace lathe::runner {
 
@@ -25,6 +26,7 @@ struct Parcel {
   ArtifactUploader* uploader;
   std::vector<std::string> kept_folders;  // what of the run folder is uploaded
   const model::ExitRecord& exit;
+  SpoolSync* sync;  // for a delivery that has to wait; null: what there is has been on disk for long
 };
 
 // Returns when the server has acknowledged the end, with spool and run folder removed. fenced: they are removed as

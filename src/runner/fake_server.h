@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -48,6 +49,14 @@ class FakeServer {
   bool is_hidden() const { return !read("secret-id").empty() && read("secret-id") == read("secret-hidden"); }
   // A store that has lost a blob after it was acknowledged.
   void lose_blob(const std::string& bytes) { std::filesystem::remove(root_ / "blobs" / base::sha256(bytes).hex()); }
+  // The process that makes the n-th call from now is killed when it is done, before it hears the reply.
+  void kill_at_call(int n) { write("kill-at", std::to_string(count_all() + n)); }
+  // Of each segment when it was sealed.
+  bool sealed_are_unchanged() const {
+    for (std::uint64_t segment = 0; segment < sealed(); ++segment)
+      if (read(fmt::format("logs/{}.sealed", segment)) != digest_of(segment)) return false;
+    return true;
+  }
   // The next call of this name is done, but its reply never arrives.
   void lose_reply_of(const std::string& call) { write("lose/" + call, ""); }
 
@@ -94,6 +103,7 @@ class FakeServer {
     auto calls = journal();
     return static_cast<int>(std::count(calls.begin(), calls.end(), call));
   }
+  int count_all() const { return static_cast<int>(journal().size()); }
 
  private:
   friend class FakeLink;
@@ -104,6 +114,14 @@ class FakeServer {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(root_ / (name + ".tmp"), std::ios::binary) << text;
     std::filesystem::rename(root_ / (name + ".tmp"), root_ / name);
+  }
+  // Not read whole: the memory of a runner that this runs in is measured.
+  std::string digest_of(std::uint64_t segment) const {
+    std::ifstream in(root_ / "logs" / std::to_string(segment), std::ios::binary);
+    base::Sha256 hash;
+    char piece[64 * 1024];
+    while (in.read(piece, sizeof piece), in.gcount() > 0) hash.update({piece, static_cast<std::size_t>(in.gcount())});
+    return hash.finish().hex();
   }
   std::filesystem::path size_path(std::uint64_t segment) const { return root_ / fmt::format("logs/{}.size", segment); }
   std::uint64_t size_of(std::uint64_t segment) const {
@@ -161,6 +179,10 @@ class FakeLink : public ServerLink {
       std::string_view fresh = piece.bytes.substr(std::min<std::uint64_t>(piece.bytes.size(), size - piece.offset));
       auto path = server_.root_ / "logs" / std::to_string(piece.segment);
       std::ofstream(path, std::ios::binary | std::ios::app).flush();
+      if (std::filesystem::hard_link_count(path) > 1) {  // as the server: what the runner has a name for is not changed
+        std::filesystem::copy_file(path, path.string() + ".copy");
+        std::filesystem::rename(path.string() + ".copy", path);
+      }
       std::filesystem::resize_file(path, size);  // a call that was killed half-way must not have happened
       std::ofstream(path, std::ios::binary | std::ios::app) << fresh;
       set_size(piece.segment, size + fresh.size(), piece.seal);
@@ -294,6 +316,7 @@ class FakeLink : public ServerLink {
     if (server_.is_on("fenced")) return base::fail(base::Code::fenced, "the attempt is over");
     std::ofstream(server_.root_ / "journal", std::ios::app) << name << "\n";
     base::Result<T> result = work();
+    if (server_.read("kill-at") == std::to_string(server_.count_all())) ::raise(SIGKILL);
     if (std::filesystem::remove(server_.root_ / "lose" / name))
       return base::fail(base::Code::unavailable, "the reply was lost");
     return result;
@@ -302,7 +325,7 @@ class FakeLink : public ServerLink {
   void set_size(std::uint64_t segment, std::uint64_t size, bool seal) {
     server_.write(fmt::format("logs/{}.size", segment), std::to_string(size));
     if (seal)
-      server_.write(fmt::format("logs/{}.sealed", segment), "");
+      server_.write(fmt::format("logs/{}.sealed", segment), server_.digest_of(segment));
     else
       std::filesystem::remove(server_.root_ / fmt::format("logs/{}.sealed", segment));
   }

@@ -132,7 +132,7 @@ class TornSpoolTest : public RunnerTest, public ::testing::WithParamInterface<co
 TEST_P(TornSpoolTest, IsDeliveredAsFarAsItIsWhole) {
   const std::string torn = GetParam();
   const std::string whole = counted_lines(1000);
-  set_script("seq 1 1000");
+  set_script("seq 1 1000; echo out > outputs/x");
   for (const char* call : {"link_log", "append_log", "finish"}) server_.turn_on(fmt::format("down-for-{}", call));
   pid_t runner = start_runner();
   const fs::path file = work_ / "spool" / torn;
@@ -145,11 +145,70 @@ TEST_P(TornSpoolTest, IsDeliveredAsFarAsItIsWhole) {
   ASSERT_TRUE(server_.exit()) << "whatever was lost, the run ends";
   EXPECT_EQ(torn == "exit" ? EndReason::node_lost : EndReason::exited, server_.exit()->reason);
   if (torn == "log.0") EXPECT_EQ(server_.log(), whole.substr(0, whole.size() / 2));
-  if (torn == "exit") EXPECT_EQ(server_.log(), whole);
+  if (torn != "log.0") EXPECT_EQ(server_.log(), whole);
+  EXPECT_EQ("out\n", server_.artifact("outputs/x"));
   EXPECT_TRUE(nothing_is_left());
 }
 INSTANTIATE_TEST_SUITE_P(EachFile, TornSpoolTest, ::testing::Values("order.json", "exit", "log.0"),
                          [](const auto& file) { return fmt::format("{}", static_cast<int>(file.index)); });
+
+TEST_F(FaultTest, AnOrderThatIsGoneCostsNothingThatIsWhole) {
+  set_script("echo said; echo out > outputs/x; sleep 1000");
+  pid_t runner = start_runner();
+  ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "run/outputs/x"); }));
+  ::kill(runner, SIGKILL);
+  wait_for(runner);
+  fs::remove(work_ / "spool/order.json");
+  EXPECT_EQ(0, wait_for(start_adopter()).code());
+  EXPECT_EQ("said\n", server_.log());
+  EXPECT_EQ("out\n", server_.artifact("outputs/x"));
+  EXPECT_EQ(EndReason::node_lost, server_.exit()->reason);
+}
+
+TEST_F(FaultTest, ARunnerThatNeverClaimedIsNotClaimedForByItsAdopter) {
+  server_.turn_on("down");
+  pid_t runner = start_runner();
+  ASSERT_TRUE(eventually([&] { return fs::exists(work_ / "spool/exit"); }));
+  ::kill(runner, SIGKILL);
+  wait_for(runner);
+  server_.turn_off("down");
+  EXPECT_EQ(0, wait_for(start_adopter()).code());
+  EXPECT_EQ(0, server_.count("claim"));
+  EXPECT_EQ(EndReason::node_lost, server_.exit()->reason);
+}
+
+// A sealed segment is a blob: whoever is killed whenever, and however often what was left is adopted.
+TEST_F(FaultTest, KilledAtEveryCallNoSealedByteChangesAndNoLineIsDoubled) {
+  for (const char* way : {"links", "no-links"}) {
+    for (int call = 1;; ++call) {
+      SCOPED_TRACE(fmt::format("{} killed at call {}", way, call));
+      fs::remove_all(root_);
+      FakeServer fresh(root_ / "server");
+      fresh.turn_on(way);
+      order_.segment_bytes = 4096;
+      set_script("seq 1 1500; ln -s /etc/passwd outputs/link; echo out > outputs/x");
+      fresh.kill_at_call(call);
+      auto ended = run();
+      // The adopter dies as well, at its third call.
+      if (WIFSIGNALED(ended.status)) {
+        fresh.kill_at_call(3);
+        wait_for(start_adopter());
+      }
+      if (fs::exists(work_ / "spool/spool.json")) EXPECT_EQ(0, wait_for(start_adopter()).code());
+      ASSERT_TRUE(fresh.exit());
+      EXPECT_TRUE(fresh.sealed_are_unchanged());
+      const std::string log = fresh.log(), script = counted_lines(1500);
+      const auto own = log.find("[lathe: ");
+      EXPECT_TRUE(script.starts_with(log.substr(0, own)));
+      if (own != log.npos) EXPECT_EQ(log.substr(own), log.substr(own, log.find('\n', own) + 1 - own));
+      if (fresh.exit()->reason == EndReason::exited) {
+        EXPECT_TRUE(log.starts_with(script));
+        EXPECT_NE(log.npos, own);
+      }
+      if (HasFailure() || !WIFSIGNALED(ended.status)) break;
+    }
+  }
+}
 
 TEST_F(FaultTest, KilledRunnerTakesAllItsProcessesWithItAndItsSpoolIsDelivered) {
   set_script(

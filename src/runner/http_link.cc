@@ -309,6 +309,7 @@ class HttpLink : public ServerLink {
     return page;
   }
 
+  void limit_waiting(base::Duration limit) override { client_.limit_waiting(limit); }
   void interrupt() override { client_.interrupt(); }
 
  private:

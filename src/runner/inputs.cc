@@ -83,7 +83,8 @@ base::Result<void> Inputs::mount_one(const wire::InputOrder& input, const fs::pa
 
 base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& place, ServerLink& link) {
   Served served;
-  served.source = std::make_unique<LinkSource>(make_link_, backoff_);
+  const auto patience = std::chrono::seconds(order_.mount_read_timeout_seconds);
+  served.source = std::make_unique<LinkSource>(make_link_, backoff_, patience);
   if (input.tree) {
     LATHE_TRY(std::string manifest, link.fetch_tree(*input.tree));
     if (base::sha256(manifest) != *input.tree) return base::fail(base::Code::corrupt, "the manifest is damaged");
@@ -138,7 +139,7 @@ base::Result<void> Inputs::copy_one(const wire::InputOrder& input, const fs::pat
 
 base::Result<void> Inputs::copy_to(const wire::InputOrder& input, const fs::path& folder, const Delivery& how) {
   if (input.tree) return how.copy(how.link, *input.tree, folder, how.keep_going);
-  LinkSource source(make_link_, backoff_);
+  LinkSource source(make_link_, backoff_, base::Duration::max());  // nothing runs yet: a copy waits for its server
   DatastoreNames names(source, order_.workspace, input.datastore);
   return copy_datastore(source, names, input.path, folder, how.keep_going);
 }

@@ -2,10 +2,41 @@
 
 #include <sys/eventfd.h>
 
-namespace lathe::runner {
+#include <algorithm>
 
-LinkSource::LinkSource(LinkFactory make_link, BackoffLimits backoff)
-    : make_link_(std::move(make_link)), backoff_(backoff), stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+namespace lathe::runner {
+namespace {
+
+using std::chrono::steady_clock;
+
+// How long one call may hear nothing, whatever patience is left.
+constexpr base::Duration kLeastWait = std::chrono::seconds(1), kMostWait = std::chrono::seconds(60);
+
+}  // namespace
+
+LinkSource::LinkSource(LinkFactory make_link, BackoffLimits backoff, base::Duration patience)
+    : make_link_(std::move(make_link)),
+      backoff_(backoff),
+      patience_(patience),
+      stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+base::Duration LinkSource::patience_left() const {
+  std::lock_guard lock(mutex_);
+  return away_since_ ? patience_ - (steady_clock::now() - *away_since_) : patience_;
+}
+
+base::Duration LinkSource::note_away(steady_clock::time_point since) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!away_since_) away_since_ = since;
+  }
+  return patience_left();
+}
+
+void LinkSource::note_back() {
+  std::lock_guard lock(mutex_);
+  away_since_.reset();
+}
 
 std::unique_ptr<ServerLink> LinkSource::take() {
   std::lock_guard lock(mutex_);
@@ -30,9 +61,18 @@ void LinkSource::give(std::unique_ptr<ServerLink> link) {
 template <class Call>
 auto LinkSource::with_link(Call call) -> decltype(call(std::declval<ServerLink&>())) {
   auto link = take();
-  auto result = retry(backoff_, stop_event_.get(), [&] { return call(*link); });
-  give(std::move(link));
-  return result;
+  Backoff backoff(backoff_);
+  for (;;) {
+    const auto begun = steady_clock::now();
+    link->limit_waiting(std::clamp(patience_left(), kLeastWait, kMostWait));
+    auto result = call(*link);
+    const bool is_away = !result && is_temporary(result.error());
+    if (!is_away) note_back();
+    const auto left = is_away ? note_away(begun) : base::Duration();
+    if (is_away && left > base::Duration::zero() && pause(std::min(backoff.next(), left), stop_event_.get())) continue;
+    give(std::move(link));
+    return result;
+  }
 }
 
 bool LinkSource::is_hashed(const base::Digest& digest) const {

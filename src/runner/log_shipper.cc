@@ -17,7 +17,7 @@ constexpr auto kNoticePeriod = std::chrono::milliseconds(10);
 
 bool LogShipper::has_more(bool last) const {
   LogStand end = log_.end();
-  if (all_sealed_ || (end.segment == 0 && end.offset == 0)) return false;
+  if (segment_ > end.segment || (end.segment == 0 && end.offset == 0)) return false;
   return segment_ < end.segment || offset_ < end.offset || last;
 }
 
@@ -36,7 +36,6 @@ base::Result<std::uint64_t> LogShipper::size_of(std::uint64_t segment) const {
 }
 
 void LogShipper::sealed() {
-  all_sealed_ = segment_ == log_.end().segment;
   ++segment_;
   offset_ = 0;
 }
@@ -51,6 +50,9 @@ base::Result<void> LogShipper::ship(ServerLink& link, bool last) {
 base::Result<void> LogShipper::ship_piece(ServerLink& link, bool last) {
   const bool seal = segment_ < log_.end().segment || last;
   LATHE_TRY(const std::uint64_t size, size_of(segment_));
+  if (seal && size == 0) return sealed(), base::Result<void>();  // nothing that the server could keep
+  SegmentSync::Sealing sealing(sync_, seal ? std::optional(segment_) : std::nullopt);
+  if (sync_.has_failed()) linked_ = false;
   if (!linked_) return ship_bytes(link, size, seal);
   auto noticed = ship_notice(link, size, seal);
   if (noticed || noticed.error().code() != base::Code::unsupported) return noticed;
@@ -81,10 +83,13 @@ base::Result<void> LogShipper::ship_bytes(ServerLink& link, std::uint64_t size, 
 
 base::Result<void> LogShipper::resume(ServerLink& link) {
   LATHE_TRY(LogStand stand, link.log_stand(name_));
+  resume_at(stand);
+  return {};
+}
+
+void LogShipper::resume_at(const LogStand& stand) {
   segment_ = stand.segment;
   offset_ = stand.offset;
-  all_sealed_ = segment_ > log_.end().segment;
-  return {};
 }
 
 ShipperThread::ShipperThread(LogShipper& shipper, ServerLink& link, Inbox& inbox, BackoffLimits limits)

@@ -1,5 +1,7 @@
 // LogShipper: brings the log of the spool to the server, in order, from wherever the server stands. ship() sends one
-// piece; ShipperThread does so live while the script runs, with at most one request under way.
+// piece; ShipperThread does so live while the script runs, with at most one request under way. On the server's machine
+// it tells the server to link a segment instead, as long as no sync of the log has failed (SegmentSync): bytes that the
+// disk may have dropped are sent, and the server writes them to a file of its own.
 #pragma once
 
 #include <condition_variable>
@@ -11,6 +13,7 @@
 #include "runner/inbox.h"
 #include "runner/log_spool.h"
 #include "runner/retry.h"
+#include "runner/segment_sync.h"
 #include "runner/server_link.h"
 #include "sys/fd.h"
 
@@ -18,7 +21,10 @@ namespace lathe::runner {
 
 class LogShipper {
  public:
-  LogShipper(const LogSpool& log, std::string name) : log_(log), name_(std::move(name)) {}
+  enum class Way { link, send };
+  // `way`: an adopter sends, as it does not know what its runner met.
+  LogShipper(const LogSpool& log, std::string name, SegmentSync& sync, Way way = Way::link)
+      : log_(log), name_(std::move(name)), sync_(sync), linked_(way == Way::link) {}
 
   // Whether ship() has something to send. `last`: the log is complete, so its last segment is sealed too.
   bool has_more(bool last) const;
@@ -27,8 +33,9 @@ class LogShipper {
   // Sends one piece (bytes: at most 1 MiB; linked: the size of the segment now). A server that stands elsewhere (it
   // lost unsynced bytes in a power cut) is asked where; then unavailable: try again, from there.
   base::Result<void> ship(ServerLink& link, bool last);
-  // Goes on where the server stands; for a spool that another runner began to ship.
+  // Goes on where the server stands: it has lost something, or another runner began to ship this spool.
   base::Result<void> resume(ServerLink& link);
+  void resume_at(const LogStand& stand);
 
  private:
   base::Result<void> ship_piece(ServerLink& link, bool last);
@@ -39,9 +46,9 @@ class LogShipper {
 
   const LogSpool& log_;
   const std::string name_;
+  SegmentSync& sync_;
   std::uint64_t segment_ = 0, offset_ = 0;  // the first byte not sent
-  bool linked_ = true;                      // until the server says that it cannot
-  bool all_sealed_ = false;
+  bool linked_;                             // until the server says that it cannot, or a sync has failed
 };
 
 // Runs a LogShipper on a thread of its own, which uses `link` alone until stop() has returned.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/strings.h"
 #include "sys/clock.h"
 
 namespace lathe::runner {
@@ -17,6 +18,29 @@ constexpr int kOffsetBits = 40;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
 constexpr std::size_t kPumpBytes = 1 << 20;
 constexpr base::Duration kMarkerPeriod = std::chrono::milliseconds(100);
+constexpr std::string_view kOwnLine = "[lathe: ";
+// Far more than lines of our own take; what lies before it is the script's.
+constexpr std::size_t kTailBytes = 16 << 20;
+
+std::uint64_t size_of(const std::filesystem::path& path) {
+  struct stat status{};
+  return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+// The lines of our own at the end of `tail`, each whole.
+std::multiset<std::string> own_lines_at_end(std::string_view tail) {
+  std::multiset<std::string> out;
+  while (tail.ends_with('\n')) {
+    tail.remove_suffix(1);
+    const auto begin = tail.rfind('\n');
+    if (begin == tail.npos && !tail.starts_with(kOwnLine)) break;
+    const auto line = begin == tail.npos ? tail : tail.substr(begin + 1);
+    if (!line.starts_with(kOwnLine)) break;
+    out.emplace(line);
+    tail.remove_suffix(line.size());
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -41,20 +65,24 @@ LogTotals LogSpool::totals() const {
 
 void LogSpool::advance(std::uint64_t bytes) { end_.fetch_add(bytes, std::memory_order_release); }
 
-// The file of the next byte; a new one when the current is full.
+// The file of the next byte: a new one when there is none, or the current is full.
 bool LogSpool::open_segment() {
   LogStand at = end();
   if (file_ && at.offset < segment_bytes_) return true;
-  std::uint64_t segment = at.segment + (file_ ? 1 : 0);
-  sys::Fd next(::open(segment_path(segment).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  std::uint64_t segment = at.segment + (at.offset > 0 ? 1 : 0);
+  const auto path = segment_path(segment);
+  if (!file_) ::unlink(path.c_str());  // an empty one of an earlier writer, to which the server may have another name
+  sys::Fd next(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!next) return false;
-  if (file_) {
+  if (at.offset > 0) {
     before_ += at.offset;
     end_.store(segment << kOffsetBits, std::memory_order_release);
   }
   file_ = std::move(next);
-  return ::lseek(file_.get(), 0, SEEK_END) >= 0;
+  return true;
 }
+
+void LogSpool::hand_over() { file_.reset(); }
 
 LogSpool::Pumped LogSpool::pump(int pipe) {
   if (!redactor_) return pump_plain(pipe);
@@ -132,10 +160,8 @@ bool LogSpool::write_marker() {
   const base::Duration now = sys::boot_time();
   if (now - marker_tried_ < kMarkerPeriod) return false;
   marker_tried_ = now;
-  char last = '\n';
-  if (LogStand at = end(); file_ && at.offset > 0)
-    (void)!::pread(file_.get(), &last, 1, static_cast<off_t>(at.offset - 1));
-  std::string marker = fmt::format("{}[lathe: {} bytes of output lost: disk full]\n", last == '\n' ? "" : "\n", lost_);
+  std::string marker =
+      fmt::format("{}{}{} bytes of output lost: disk full]\n", last_byte() == '\n' ? "" : "\n", kOwnLine, lost_);
   if (!open_segment() || !write_whole(marker)) return false;
   lost_ = 0;
   return true;
@@ -160,8 +186,33 @@ bool LogSpool::write_whole(std::string_view bytes) {
 }
 
 void LogSpool::add_line(std::string_view text) {
+  if (auto known = written_before_.find(std::string(text)); known != written_before_.end()) {
+    written_before_.erase(known);
+    return;
+  }
   if (lost_ > 0 && !write_marker()) return;
-  if (open_segment()) write_whole(fmt::format("{}\n", text));
+  const char* line_break = last_byte() == '\n' ? "" : "\n";
+  if (open_segment()) write_whole(fmt::format("{}{}\n", line_break, text));
+}
+
+std::string LogSpool::read_tail(std::size_t most) const {
+  std::string tail;
+  for (std::uint64_t next = end().segment + 1; next > 0 && tail.size() < most; --next) {
+    sys::Fd file(::open(segment_path(next - 1).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const std::uint64_t size = size_of(segment_path(next - 1));
+    if (size == 0) continue;  // the one that the next byte begins
+    std::string piece(std::min<std::uint64_t>(size, most - tail.size()), '\0');
+    const auto from = static_cast<off_t>(size - piece.size());
+    const ssize_t n = file ? ::pread(file.get(), piece.data(), piece.size(), from) : -1;
+    if (n != static_cast<ssize_t>(piece.size())) break;
+    tail = piece + tail;
+  }
+  return tail;
+}
+
+char LogSpool::last_byte() const {
+  auto last = read_tail(1);
+  return last.empty() ? '\n' : last[0];
 }
 
 void LogSpool::close() {
@@ -174,8 +225,6 @@ void LogSpool::close() {
 }
 
 void LogSpool::save_rest(int pipe) {
-  file_.reset();
-  end_ = 0;
   if (reopen()) {
     if (redactor_) redactor_->reload();
     if (redactor_ && redactor_->is_used()) write_redacted(false);
@@ -185,17 +234,35 @@ void LogSpool::save_rest(int pipe) {
   close();
 }
 
-base::Result<void> LogSpool::reopen() {
-  std::uint64_t segment = 0;
+std::map<std::uint64_t, std::uint64_t> LogSpool::sizes_on_disk() const {
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(folder_, failed);
+       !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    const auto name = entry->path().filename().string();
+    if (auto number = name.starts_with("log.") ? base::parse_u64(name.substr(4)) : std::nullopt)
+      sizes[*number] = size_of(entry->path());
+  }
+  return sizes;
+}
+
+// A power cut may leave an empty file, or none, where bytes were. The server takes segments in order and none without
+// bytes, so those that it has not sealed close up.
+base::Result<void> LogSpool::reopen(std::uint64_t sealed) {
+  file_.reset();
   before_ = 0;
-  struct stat now{}, next{};
-  if (::stat(segment_path(0).c_str(), &now) != 0) return {};  // nothing was ever written
-  for (; ::stat(segment_path(segment + 1).c_str(), &next) == 0; ++segment, now = next)
-    before_ += static_cast<std::uint64_t>(now.st_size);
-  file_.reset(::open(segment_path(segment).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  if (!file_) return base::fail(base::errno_error(errno, "opening the log in the spool"));
-  ::lseek(file_.get(), 0, SEEK_END);
-  end_ = segment << kOffsetBits | static_cast<std::uint64_t>(now.st_size);
+  std::uint64_t next = sealed, last = 0;
+  for (const auto& [segment, size] : sizes_on_disk()) {
+    if (segment >= sealed && size == 0) continue;
+    before_ += std::exchange(last, size);
+    if (segment < sealed) continue;
+    if (segment != next && ::rename(segment_path(segment).c_str(), segment_path(next).c_str()) != 0)
+      return base::fail(base::errno_error(errno, "naming a segment of the log"));
+    ++next;
+  }
+  if (next == sealed) before_ += std::exchange(last, 0);
+  end_ = (next == sealed ? sealed : next - 1) << kOffsetBits | last;
+  written_before_ = own_lines_at_end(read_tail(kTailBytes));
   return {};
 }
 

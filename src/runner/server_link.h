@@ -14,6 +14,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "cas/chunk_index.h"
 #include "model/run.h"
 #include "mount/name_source.h"
@@ -146,6 +147,9 @@ class ServerLink {
   virtual base::Result<std::string> fetch_file_range(const DatastoreFile& file, std::uint64_t offset,
                                                      std::uint64_t size) = 0;
   virtual base::Result<mount::NamePage> list_names(const NameQuery& query) = 0;
+
+  // No later call waits longer than this without hearing anything; then it is a timeout.
+  virtual void limit_waiting(base::Duration) {}
 
   // From another thread: the call that waits, or the next one that would, returns Error(cancelled).
   virtual void interrupt() = 0;

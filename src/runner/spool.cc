@@ -148,9 +148,27 @@ base::Result<std::optional<wire::RunnerOrder>> Spool::read_order() const {
   if (!text && text.error().code() == base::Code::not_found) return std::optional<wire::RunnerOrder>();
   if (!text) return base::fail(std::move(text).error());
   auto order = wire::decode_order(*text);
-  // Cut short by a crash: the process was never started, as that comes after.
   if (!order) return std::optional<wire::RunnerOrder>();
   return std::optional<wire::RunnerOrder>(std::move(*order));
+}
+
+base::Result<void> Spool::sync_start() const {
+  LATHE_TRY_VOID(files_->sync_file((folder_ / kHeader).string()));
+  LATHE_TRY_VOID(files_->sync_file((folder_ / kOrder).string()));
+  const fs::path task = folder_.parent_path();
+  for (const fs::path& folder : {folder_, task, task.parent_path()})
+    LATHE_TRY_VOID(files_->sync_directory(folder.string()));
+  return {};
+}
+
+bool Spool::has_traces() const {
+  if (auto exit = read_exit(); exit && *exit) return true;
+  if (::access((folder_ / "log.0").c_str(), F_OK) == 0) return true;
+  std::error_code failed;
+  for (const fs::path& top : {run_folder(), metrics_folder()})
+    for (fs::recursive_directory_iterator entry(top, failed), end; !failed && entry != end; entry.increment(failed))
+      if (entry->symlink_status(failed).type() != fs::file_type::directory) return true;
+  return false;
 }
 
 base::Result<void> Spool::write_exit(const model::ExitRecord& exit) {

@@ -52,8 +52,12 @@ class Spool {
   std::filesystem::path metrics_folder() const { return folder_.parent_path() / "metrics"; }
 
   base::Result<void> write_order(const wire::RunnerOrder& order);
-  // Absent before the claim.
+  // What an adopter needs is on disk when this returns: the header, the order, and the names on the way to them.
+  base::Result<void> sync_start() const;
+  // Absent before the claim, and where a power cut has torn it.
   base::Result<std::optional<wire::RunnerOrder>> read_order() const;
+  // Whether anything of a run is here, with or without an order: output, files, an exit record.
+  bool has_traces() const;
 
   // On disk when this returns; the room for it was reserved at the start, so a full disk does not stop it.
   base::Result<void> write_exit(const model::ExitRecord& exit);

@@ -131,6 +131,7 @@ void Supervisor::on_output() {
   if (!shipper_thread_)
     make_thread([&] { shipper_thread_.emplace(shop_.shipper, shop_.link, shop_.inbox, shop_.backoff); });
   if (shipper_thread_) shipper_thread_->nudge();
+  if (sync_thread_) sync_thread_->nudge();
 }
 
 // Every process is gone, so the pipe gets no more; whoever may hold its end elsewhere is not waited for.
@@ -186,6 +187,7 @@ void Supervisor::on_life_tick() {
       live_.emplace(shop_.run_folder, live_folders_of(shop_.order), shop_.uploader, shop_.make_link(), shop_.inbox,
                     shop_.backoff);
     });
+  if (!sync_thread_) make_thread([&] { sync_thread_.emplace(shop_.sync); });
   if (!metric_thread_ && !metrics_watch_) watch_for_metrics();
   meter_->sample();
 }

@@ -19,6 +19,7 @@
 #include "runner/log_spool.h"
 #include "runner/metric_shipper.h"
 #include "runner/retry.h"
+#include "runner/spool_sync.h"
 #include "runner/usage_meter.h"
 #include "runner/watcher.h"
 #include "sys/cgroup.h"
@@ -38,6 +39,7 @@ struct Workshop {
   const RunFolder& run_folder;
   ArtifactUploader& uploader;
   MetricShipper& metrics;
+  SpoolSync& sync;
   Inputs& inputs;
   Inbox& inbox;
   int signals;              // SIGTERM and companions come out here
@@ -79,6 +81,7 @@ class Supervisor {
   sys::Fd output_;
   std::optional<sys::BootTimer> limit_, grace_, life_;
   std::optional<ShipperThread> shipper_thread_;
+  std::optional<SyncThread> sync_thread_;
   sys::Fd metrics_watch_;
   std::optional<MetricThread> metric_thread_;
   std::optional<Watcher> watcher_;

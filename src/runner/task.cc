@@ -17,6 +17,7 @@
 #include "sys/gpu.h"
 #include "sys/process.h"
 #include "sys/process_tree.h"
+#include "wire/run.h"
 #include "wire/script_token.h"
 
 namespace lathe::runner {
@@ -72,11 +73,13 @@ class Task {
     LATHE_TRY(redactor_, make_patiently(LogRedactor::create));
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes), redactor_.get());
-    LogShipper shipper(log, order_.log_name);
+    SegmentSync segments;
+    SpoolSync sync(spool_, log, segments);
+    LogShipper shipper(log, order_.log_name, segments);
     MetricShipper metrics(spool_.metrics_folder());
     LATHE_TRY(RunFolder folder, make_patiently([&] { return RunFolder::open(spool_.run_folder()); }));
     ArtifactUploader uploader(folder);
-    model::ExitRecord exit = program ? supervise(*program, {log, shipper, metrics, folder, uploader})
+    model::ExitRecord exit = program ? supervise(*program, {log, shipper, metrics, sync, folder, uploader})
                                      : record_of_refusal(program.error());
     if (container_) container_->remove();
     inputs_->end();
@@ -86,7 +89,8 @@ class Task {
     }
     record(exit, log);
     return deliver(*link_,
-                   {spool_, log, shipper, metrics, order_.log_name, &folder, &uploader, kept_folders_of(order_), exit},
+                   {spool_, log, shipper, metrics, order_.log_name, &folder, &uploader, kept_folders_of(order_), exit,
+                    &sync},
                    options_.backoff, signals_);
   }
 
@@ -112,6 +116,7 @@ class Task {
     LogSpool& log;
     LogShipper& shipper;
     MetricShipper& metrics;
+    SpoolSync& sync;
     const RunFolder& folder;
     ArtifactUploader& uploader;
   };
@@ -119,7 +124,7 @@ class Task {
   model::ExitRecord supervise(const sys::SpawnRequest& program, const Cargo& cargo) {
     for (;;) {
       Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
-                             cargo.uploader, cargo.metrics, *inputs_, inbox_, signals_, spool_.lock_fd(),
+                             cargo.uploader, cargo.metrics, cargo.sync, *inputs_, inbox_, signals_, spool_.lock_fd(),
                              task_label(spool_.header()), container_ ? std::string() : spool_.slot(), deadline(),
                              options_.backoff});
       auto exit = supervisor.run(program);
@@ -154,8 +159,7 @@ class Task {
   }
 
   base::Result<sys::SpawnRequest> prepare() {
-    LATHE_TRY_VOID(
-        spool_.write_order(order_));  // before anything is started: an adopter without it knows that nothing was
+    LATHE_TRY_VOID(spool_.write_order(order_));  // before anything is started: an adopter goes by it
     if (order_.snapshot) LATHE_TRY_VOID(deliver_snapshot());
     LATHE_TRY_VOID(make_run_folder());
     LATHE_TRY(launch::Variables paths, deliver_data());
@@ -286,6 +290,17 @@ class Task {
   bool prepared_ = false, recorded_ = false, has_waited_ = false;
 };
 
+// The order of a spool whose own is torn or gone although something ran: a claim may be repeated, and gives it again.
+// Where the server refuses, what all orders have in common must do: nothing that is whole on disk is thrown away.
+base::Result<Order> ask_for_order(const Spool& spool, ServerLink& link, BackoffLimits backoff, int wake_fd) {
+  auto claimed = retry(backoff, wake_fd, [&] { return link.claim(); });
+  if (claimed || ends_attempt(claimed.error())) return claimed;
+  base::log::warn("no order; what is there is delivered without it", {{"why", claimed.error().text()}});
+  Order order;
+  order.log_name = wire::main_log_name(1, spool.header().node);
+  return order;
+}
+
 }  // namespace
 
 base::Result<void> run_task(const TaskOptions& options, const LinkFactory& make_link) {
@@ -306,7 +321,14 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
     spool.remove();
     return {};
   }
+  auto link = make_link(spool.header());
   LATHE_TRY(auto order, spool.read_order());
+  if (!order && spool.has_traces()) {
+    auto asked = ask_for_order(spool, *link, options.backoff, signals.get());
+    if (!asked && asked.error().code() == base::Code::fenced) spool.remove();
+    if (!asked) return base::fail(std::move(asked).error());
+    order = std::move(*asked);
+  }
   LATHE_TRY(auto exit, spool.read_exit());
   if (!exit) {
     exit =
@@ -315,17 +337,18 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
   }
   if (order && !image_of(*order).empty())
     if (auto container = Container::of(spool.header(), order->realise.engine)) container->remove();
-  auto link = make_link(spool.header());
   LogSpool log(spool.folder(), static_cast<std::uint64_t>(order.value_or(Order()).segment_bytes));
-  LogShipper shipper(log, order ? order->log_name : "");
+  SegmentSync segments;
+  LogShipper shipper(log, order ? order->log_name : "", segments, LogShipper::Way::send);
   auto folder = RunFolder::open(spool.run_folder());
   std::optional<ArtifactUploader> uploader;
   if (folder) uploader.emplace(*folder);
   if (order) {
-    LATHE_TRY_VOID(log.reopen());
-    auto resumed = retry(options.backoff, signals.get(), [&] { return shipper.resume(*link); });
-    if (!resumed && resumed.error().code() == base::Code::fenced) spool.remove();
-    if (!resumed) return resumed;
+    auto stand = retry(options.backoff, signals.get(), [&] { return link->log_stand(order->log_name); });
+    if (!stand && stand.error().code() == base::Code::fenced) spool.remove();
+    if (!stand) return base::fail(std::move(stand).error());
+    LATHE_TRY_VOID(log.reopen(stand->segment));
+    shipper.resume_at(*stand);
   }
   const std::string log_name = order ? order->log_name : "";
   MetricShipper metrics(spool.metrics_folder());
@@ -337,7 +360,8 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
                 folder && order ? &*folder : nullptr,
                 uploader ? &*uploader : nullptr,
                 kept_folders_of(order.value_or(Order())),
-                *exit};
+                *exit,
+                nullptr};
   return deliver(*link, parcel, options.backoff, signals.get());
 }
 

@@ -52,7 +52,8 @@ std::string BuildLog::read(std::uint64_t offset, std::size_t length) const {
 
 cas::BlobInfo BuildLog::seal(cas::BlobStore& store) {
   auto batch = store.begin_batch();
-  auto blob = base::value_or_throw(batch->adopt(fd_.get(), file_));
+  // Copied: a process that outlives the build may still write to the file, and an earlier server may have begun it.
+  auto blob = base::value_or_throw(batch->adopt(fd_.get(), file_, cas::Adopt::copy));
   base::value_or_throw(batch->commit());
   ::unlink(file_.c_str());
   return blob;

@@ -73,6 +73,7 @@ struct Job {
       stored_bytes = bytes;
       progress->changed.notify();
     };
+    auto hold = core.store.hold_leases();  // until the dataset names its tree
     auto done = co_await materialize(core, services.urls, files, {said, progress, cancel});
     auto now = core.clock.utc();
     co_await core.database.write([&](db::Connection& connection) {

@@ -6,6 +6,8 @@
 namespace lathe::server {
 
 rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collection wanted, rt::CancelToken cancel) {
+  cas::GcOptions options;
+  options.expired_before = core.store.expired_before(wanted.lease);
   auto references = co_await core.database.read([](db::Connection& connection) {
     std::vector<cas::Reference> found;
     db::artifacts::visit_references(
@@ -13,9 +15,6 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collect
     return found;
   });
   if (!wanted.dry_run) co_await prune_views(core, std::chrono::hours(1));
-  cas::GcOptions options;
-  options.now = core.clock.utc();
-  options.lease = wanted.lease;
   options.dry_run = wanted.dry_run;
   cas::RootVisitor roots = [&](const std::function<void(const cas::Reference&)>& visit) -> base::Result<void> {
     for (const auto& reference : references) visit(reference);
@@ -26,8 +25,9 @@ rt::Task<cas::GcReport> collect_store_garbage(Core& core, Caller caller, Collect
     return base::value_or_throw(cas::collect_garbage(core.store, roots, options));
   });
   if (!wanted.dry_run) {
+    auto now = core.clock.utc();
     co_await core.database.write([&](db::Connection& connection) {
-      audit(connection, caller, options.now, "store.gc", "store",
+      audit(connection, caller, now, "store.gc", "store",
             fmt::format("{} blobs removed", report.removed_blobs));
     });
   }

@@ -21,10 +21,30 @@ constexpr std::uint64_t kPieceBytes = 4u << 20;
 // Up to here one read and one send are cheaper than the three calls around sendfile.
 constexpr std::uint64_t kSmallPiece = 64u << 10;
 
+void make_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw base::errno_error(failed.value(), "make the folder of a live log");
+}
+
+// After this the file has one name, ours: the first `size` bytes of a file that had a second one are copied.
+void disown_second_name(const fs::path& path, std::uint64_t size) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || status.st_nlink == 1) return;
+  const fs::path draft = path.string() + ".new";
+  std::error_code failed;
+  fs::copy_file(path, draft, fs::copy_options::overwrite_existing, failed);
+  if (!failed) fs::permissions(draft, fs::perms::owner_read | fs::perms::owner_write, failed);
+  if (!failed) fs::resize_file(draft, size, failed);
+  if (!failed) fs::rename(draft, path, failed);
+  if (failed) throw base::errno_error(failed.value(), "copy a live log");
+}
+
 void write_at(const fs::path& path, std::uint64_t offset, std::string_view bytes) {
+  disown_second_name(path, offset);
   sys::Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file && errno == ENOENT) {
-    fs::create_directories(path.parent_path());
+    make_folder(path.parent_path());
     file.reset(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
   }
   if (!file) throw base::errno_error(errno, "open a live log");
@@ -37,19 +57,22 @@ void write_at(const fs::path& path, std::uint64_t offset, std::string_view bytes
   }
 }
 
-// Links the runner's own segment into live/ (once) and checks that it holds what the runner says.
-void link_file(const fs::path& source, const fs::path& target, std::uint64_t size) {
+// Links the runner's own segment into live/ (once) and checks that it holds what the runner says. Whether the link is
+// new.
+bool link_file(const fs::path& source, const fs::path& target, std::uint64_t size) {
   const Error refusal = Error(Code::unsupported, "this log cannot be linked").hint("send its bytes");
   struct stat spool{}, here{};
   if (::lstat(source.c_str(), &spool) != 0 || !S_ISREG(spool.st_mode) || spool.st_uid != ::geteuid() ||
       static_cast<std::uint64_t>(spool.st_size) < size)
     throw refusal;
-  if (::lstat(target.c_str(), &here) != 0) {
-    fs::create_directories(target.parent_path());
+  const bool is_new = ::lstat(target.c_str(), &here) != 0;
+  if (is_new) {
+    make_folder(target.parent_path());
     if (::link(source.c_str(), target.c_str()) != 0 || ::lstat(target.c_str(), &here) != 0) throw refusal;
   }
   // Another file is there when the bytes came by request so far; those were acknowledged and must stay.
   if (here.st_dev != spool.st_dev || here.st_ino != spool.st_ino) throw refusal;
+  return is_new;
 }
 
 std::string read_at(int fd, std::uint64_t offset, std::size_t length) {
@@ -82,6 +105,14 @@ struct LiveLogs::Stream {
   std::vector<Segment> sealed;
   std::uint64_t base = 0;  // where the open segment starts
   std::uint64_t size = 0;  // of the open segment
+  // How the open segment came here.
+  enum class Origin {
+    none,      // not at all yet
+    linked,    // this process linked it
+    sent,      // this process wrote all of it
+    doubtful,  // an earlier process had to do with it, or both ways were taken
+  };
+  Origin origin = Origin::none;
   bool loaded = false;
   bool ended = false;  // nothing will be added
   rt::Notifier grown;
@@ -103,9 +134,14 @@ struct LiveLogs::Stream {
   }
 };
 
-LiveLogs::LiveLogs(fs::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::BlobStore& store,
+LiveLogs::LiveLogs(fs::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::DiskStore& store,
                    db::Database& database)
-    : folder_(std::move(folder)), home_(home), pool_(pool), store_(store), database_(database) {}
+    : folder_(std::move(folder)),
+      home_(home),
+      pool_(pool),
+      store_(store),
+      database_(database),
+      sync_(store.files()) {}
 LiveLogs::~LiveLogs() = default;
 
 fs::path LiveLogs::file_of(const compute::TaskName& task, int segment) const {
@@ -131,6 +167,7 @@ Task<LiveLogs::StreamPtr> LiveLogs::load(LogStream id) {
     stream->base = static_cast<std::uint64_t>(row.offset + row.size);
   }
   stream->size = size_on_disk(file_of(id.task, stream->segment()));
+  if (stream->size > 0) stream->origin = Stream::Origin::doubtful;
   stream->loaded = true;
   co_return stream;
 }
@@ -161,9 +198,12 @@ Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t of
         .field("offset");
   std::uint64_t known = std::min<std::uint64_t>(stream->size - offset, bytes.size());
   bytes.remove_prefix(known);
+  if (stream->origin == Stream::Origin::linked) stream->origin = Stream::Origin::doubtful;
   if (!bytes.empty()) {
     auto path = file_of(stream->id.task, segment);
     co_await pool_.run(home_, [&] { write_at(path, stream->size, bytes); });
+    if (stream->origin == Stream::Origin::none) stream->origin = Stream::Origin::sent;
+    sync_.written(path);
     stream->size += bytes.size();
     stream->grown.notify();
   }
@@ -178,7 +218,9 @@ Task<std::uint64_t> LiveLogs::link(LogStream id, int segment, std::uint64_t size
   if (segment > stream->segment()) throw Error(Code::conflict, "an earlier segment is not sealed").field("segment");
   if (size > stream->size) {
     auto path = file_of(stream->id.task, segment);
-    co_await pool_.run(home_, [&] { link_file(source, path, size); });
+    const bool is_new = co_await pool_.run(home_, [&] { return link_file(source, path, size); });
+    if (stream->origin == Stream::Origin::none)
+      stream->origin = is_new ? Stream::Origin::linked : Stream::Origin::doubtful;
     stream->size = size;
     stream->grown.notify();
   }
@@ -186,6 +228,11 @@ Task<std::uint64_t> LiveLogs::link(LogStream id, int segment, std::uint64_t size
 }
 
 Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
+  return seal_as(std::move(id), segment, size, true);
+}
+
+// `is_complete`: its writer has said so, and writes to it no more.
+Task<void> LiveLogs::seal_as(LogStream id, int segment, std::uint64_t size, bool is_complete) {
   auto stream = co_await load(std::move(id));
   auto lock = co_await stream->changing.lock();
   require_growing(*stream);
@@ -196,11 +243,13 @@ Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
   if (size == 0) co_return;
   const auto& task = stream->id.task;
   auto path = file_of(task, segment);
+  using enum Stream::Origin;
+  const bool is_safe = stream->origin == sent || (stream->origin == linked && is_complete);
   auto info = co_await pool_.run(home_, [&] {
     sys::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file) throw base::errno_error(errno, "open a live log");
     auto batch = store_.begin_batch();
-    auto blob = base::value_or_throw(batch->adopt(file.get(), path));
+    auto blob = base::value_or_throw(batch->adopt(file.get(), path, is_safe ? cas::Adopt::link : cas::Adopt::copy));
     base::value_or_throw(batch->commit());
     return blob;
   });
@@ -213,6 +262,7 @@ Task<void> LiveLogs::seal(LogStream id, int segment, std::uint64_t size) {
   stream->sealed.push_back({stream->base, size, info.digest});
   stream->base += size;
   stream->size = 0;
+  stream->origin = Stream::Origin::none;
   ::unlink(path.c_str());
 }
 
@@ -273,7 +323,7 @@ Task<void> LiveLogs::seal_rest(LogStream id) {
   std::error_code ignored;
   if (!streams_.contains(id.task.text()) && !fs::exists(file_of(id.task, 0).parent_path(), ignored)) co_return;
   auto stream = co_await load(id);
-  co_await seal(id, stream->segment(), stream->size);
+  co_await seal_as(id, stream->segment(), stream->size, false);
 }
 
 Task<void> LiveLogs::attempt_ended(std::int64_t run_sequence, int attempt) {

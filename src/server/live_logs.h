@@ -2,6 +2,15 @@
 // A log is a row of segments. The runner's current segment is a file in live/: either appended to from its requests, or
 // a hard link of the very file in its spool (same machine), so that a gigabyte of output is written once. A sealed
 // segment becomes a blob and a row; only the database and the store are needed to read it afterwards.
+//
+// A blob is never written again, so a segment becomes one by a hard link only when nobody can write to it any more and
+// its bytes are known not to have failed a sync: its runner has said that it is complete, and this process itself
+// linked or wrote all of it. Otherwise its bytes are copied: a segment that lay in live/ when this process began (the
+// one before may have ended because the disk refused exactly this file, and a second sync of it would succeed without
+// its bytes), one that was linked and then sent (the runner's own sync of it failed), and the rest of a lost runner,
+// which may not be as dead as it seems. A file that has a second name elsewhere is never appended to.
+//
+// What came by request is synced within a second of being shown (LiveSync); a linked segment is synced by its runner.
 // Home thread; file work on the pool. One coroutine at a time changes a stream.
 #pragma once
 
@@ -12,13 +21,14 @@
 #include <string>
 #include <vector>
 
-#include "cas/blob_store.h"
+#include "cas/disk_store.h"
 #include "compute/provider.h"
 #include "db/database.h"
 #include "net/http.h"
 #include "rt/async_mutex.h"
 #include "rt/notifier.h"
 #include "rt/pool.h"
+#include "server/live_sync.h"
 
 namespace lathe::server {
 
@@ -35,7 +45,7 @@ struct LogPosition {
 
 class LiveLogs {
  public:
-  LiveLogs(std::filesystem::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::BlobStore& store,
+  LiveLogs(std::filesystem::path folder, rt::Executor& home, rt::BlockingPool& pool, cas::DiskStore& store,
            db::Database& database);
   ~LiveLogs();
 
@@ -77,6 +87,7 @@ class LiveLogs {
   using StreamPtr = std::shared_ptr<Stream>;
   rt::Task<StreamPtr> load(LogStream stream);
   static void require_growing(const Stream& stream);
+  rt::Task<void> seal_as(LogStream id, int segment, std::uint64_t size, bool is_complete);
   std::filesystem::path file_of(const compute::TaskName& task, int segment) const;
   struct Reader;
   rt::Task<void> open_at(StreamPtr stream, std::uint64_t offset, Reader& reader);
@@ -84,8 +95,9 @@ class LiveLogs {
   std::filesystem::path folder_;
   rt::Executor& home_;
   rt::BlockingPool& pool_;
-  cas::BlobStore& store_;
+  cas::DiskStore& store_;
   db::Database& database_;
+  LiveSync sync_;
   std::set<std::pair<std::int64_t, int>> live_;  // (run, attempt) whose logs may still grow
   std::map<std::string, StreamPtr> streams_;     // their streams, by task
 };

@@ -1,5 +1,7 @@
 #include "server/live_logs.h"
 
+#include <sys/mount.h>
+
 #include <fstream>
 
 #include "db/experiments.h"
@@ -133,6 +135,105 @@ TEST_F(LiveLogsTest, ALinkedSegmentGrowsWithoutBeingSent) {
   seal(0, 12);
   EXPECT_EQ(read(6), "second");
   EXPECT_EQ(std::filesystem::hard_link_count(spool), 2u) << "the spool's file and the blob are one";
+}
+
+// A segment becomes the blob itself only where nobody can write to it, and no sync of it can have failed unseen.
+TEST_F(LiveLogsTest, WhatMayHaveFailedOrMayStillBeWrittenIsCopied) {
+  auto spool = [&](int segment) { return folder_ / fmt::format("log.{}", segment); };
+  auto link = [&](int segment) {
+    std::ofstream(spool(segment)) << "line\n" << segment;
+    run_on(loop_, [](LiveLogsTest& self, int number, std::filesystem::path source) -> Task<void> {
+      co_await self.logs_->link(self.stream_, number, 6, source);
+    }(*this, segment, spool(segment)));
+  };
+  link(0);
+  restart();  // the server before this one may have ended because the disk refused this very file
+  link(0);
+  seal(0, 6);
+  EXPECT_EQ(std::filesystem::hard_link_count(spool(0)), 1u);
+  link(1);
+  append(1, 0, "line\n1");  // the runner links no more: its own sync has failed
+  seal(1, 6);
+  EXPECT_EQ(std::filesystem::hard_link_count(spool(1)), 1u);
+  link(2);
+  run_on(loop_, logs_->seal_rest(stream_));  // the runner is lost, and may write all the same
+  EXPECT_EQ(std::filesystem::hard_link_count(spool(2)), 1u);
+  std::ofstream(spool(2), std::ios::app) << "more";
+  EXPECT_EQ(read(0), "line\n0line\n1line\n2");
+}
+
+TEST_F(LiveLogsTest, AFileOfTheRunnerIsNeverAppendedTo) {
+  auto spool = folder_ / "log.0";
+  std::ofstream(spool) << "linked";
+  run_on(loop_, [](LiveLogsTest& self, std::filesystem::path source) -> Task<void> {
+    co_await self.logs_->link(self.stream_, 0, 6, source);
+  }(*this, spool));
+  EXPECT_EQ(append(0, 6, ", sent"), 12u);
+  EXPECT_EQ(std::filesystem::file_size(spool), 6u);
+  EXPECT_EQ(read(0), "linked, sent");
+}
+
+// The disk refuses to keep the log; with the second sync it would say that all is well.
+TEST_F(LiveLogsTest, AfterASyncThatFailedNothingIsSealed) {
+  class RefusingDisk final : public sys::FileSystem {
+   public:
+    bool refuses = false;
+    base::Result<sys::File> create(const std::string& path, mode_t mode) override { return real_.create(path, mode); }
+    base::Result<sys::File> open_or_create(const std::string& path, mode_t mode) override {
+      return real_.open_or_create(path, mode);
+    }
+    base::Result<void> write(const sys::File& file, std::string_view bytes, std::uint64_t offset) override {
+      return real_.write(file, bytes, offset);
+    }
+    base::Result<void> truncate(const sys::File& file, std::uint64_t size) override {
+      return real_.truncate(file, size);
+    }
+    base::Result<void> link(int fd, const std::string& to) override { return real_.link(fd, to); }
+    base::Result<void> rename(const std::string& from, const std::string& to) override {
+      return real_.rename(from, to);
+    }
+    base::Result<void> remove(const std::string& path) override { return real_.remove(path); }
+    base::Result<void> make_directory(const std::string& path, mode_t mode) override {
+      return real_.make_directory(path, mode);
+    }
+    base::Result<void> sync_file(const std::string& path) override {
+      if (std::exchange(refuses, false)) return base::fail(base::errno_error(EIO, path));
+      return real_.sync_file(path);
+    }
+    base::Result<void> sync_directory(const std::string& path) override { return real_.sync_directory(path); }
+    base::Result<void> sync_everything(const std::string& path) override { return real_.sync_everything(path); }
+
+   private:
+    sys::FileSystem& real_ = sys::linux_file_system();
+  };
+  RefusingDisk disk;
+  auto store = base::value_or_throw(cas::DiskStore::open(folder_ / "other", disk));
+  int told = 0;
+  store->on_disk_failure([&](const Error&) { ++told; });
+  logs_.emplace(folder_ / "live", loop_, pool_, *store, *database_);
+  logs_->attempt_started(stream_.task.run_sequence, 1);
+  append(0, 0, "lines\n");
+  disk.refuses = true;
+  for (int again = 0; again < 2; ++again) EXPECT_THROW(seal(0, 6), Error) << "try " << again;
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(read(0), "lines\n");
+  logs_.reset();
+}
+
+TEST_F(LiveLogsTest, ADiskWithoutRoomForItsFolderIsToldToBeFull) {
+  const auto small = folder_ / "small";
+  std::filesystem::create_directory(small);
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "nr_inodes=1") != 0) GTEST_SKIP() << "mounting needs root";
+  logs_.emplace(small / "live", loop_, pool_, *store_, *database_);
+  logs_->attempt_started(stream_.task.run_sequence, 1);
+  auto code = Code::internal;
+  try {
+    append(0, 0, "line");
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  EXPECT_EQ(code, Code::no_space);
+  ::umount(small.c_str());
 }
 
 TEST_F(LiveLogsTest, BytesThatCameByRequestStayWhenALinkIsOffered) {

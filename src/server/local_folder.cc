@@ -166,7 +166,8 @@ base::Result<bool> LocalFolder::write_file(const std::string& path, const cas::B
     ::unlinkat(parent.fd(), temporary.c_str(), 0);
     return base::fail(std::move(done).error());
   }
-  ::fsync(parent.fd());
+  // Not every file system syncs folders (EINVAL); one that fails to has perhaps not kept the name.
+  if (::fsync(parent.fd()) != 0 && errno != EINVAL) return base::fail(path_error(errno, path));
   return true;
 }
 

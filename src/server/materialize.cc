@@ -51,7 +51,7 @@ Task<void> bring_local_files(Core& core, const DatasetFiles& files, std::vector<
 }
 
 // Files of the store may have been overwritten and collected since they were listed: each blob must be here. Renews
-// their leases, so that they stay until the tree is named.
+// their leases; the caller's hold keeps them until the tree is named.
 Task<void> require_blobs(Core& core, const std::vector<DatasetFile>& found) {
   co_await core.files.run(core.home, [&] {
     for (const auto& file : found)

@@ -1,5 +1,6 @@
 // Bringing all bytes of a dataset into the store as one tree. Home thread; files are read on the pool, URLs fetched on
-// their own threads.
+// their own threads. May take longer than a lease: the caller holds leases (DiskStore::hold_leases) until it has stored
+// a reference to the tree.
 #pragma once
 
 #include <functional>

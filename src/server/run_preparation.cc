@@ -77,6 +77,7 @@ Task<std::optional<Error>> RunPreparation::try_to_prepare(
   Entry entry(*this, run.id.value);
   rt::CancelSubscription stopping(core_.scope.token(),
                                   [cancel = entry.work().cancel]() mutable { cancel.cancel(); });
+  auto hold = core_.store.hold_leases();  // what is brought for the run stays until its row names it
   try {
     Prepared prepared;
     prepared.environment = co_await build(run, entry.work().cancel.token());

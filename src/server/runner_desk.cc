@@ -110,6 +110,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_he
   order.enforce_memory = core_.site.enforce_memory;
   order.mount_cache_bytes = static_cast<std::int64_t>(core_.site.mount_cache_bytes);
   order.mount_cache_folder = core_.site.mount_cache_folder;
+  order.mount_read_timeout_seconds = core_.site.mount_read_timeout.count();
   order.inputs = co_await order_inputs(core_, live->run, is_here);
   for (const auto& [output, wanted] : spec.outputs) order.outputs.push_back({output, wanted.mode});
   co_return order;

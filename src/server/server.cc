@@ -157,7 +157,10 @@ class Server {
  private:
   Task<void> open(bool reserve_is_full) {
     reserve_.start(reserve_is_full);
-    database_.on_fatal([this](const Error& error) { die(error); });
+    database_.on_fatal([this](const Error& error) { die("the database cannot be written; the server ends", error); });
+    core_.store.on_disk_failure([this](const Error& error) {
+      die("the disk refused to keep what was written to the store; the server ends", error);
+    });
     co_await authority_.register_admin(base::value_or_throw(state_.admin_token()));
     co_await make_default_workspace();
     co_await dispatcher_.recover();
@@ -207,8 +210,8 @@ class Server {
   }
 
   // The disk lies or is gone: nothing more may be acknowledged. The next start recovers what was.
-  [[noreturn]] void die(const Error& error) {
-    base::log::error("the database cannot be written; the server ends", {{"why", error.text()}});
+  [[noreturn]] void die(std::string_view what, const Error& error) {
+    base::log::error(what, {{"why", error.text()}, {"hint", "check the disk, then start the server again"}});
     std::fflush(nullptr);
     ::_exit(base::exit_status(Code::io));
   }

@@ -141,7 +141,7 @@ environments:
   keep_days: 2
   limit_gb: 3
 secrets: {key_folder: /etc/lathe/keys}
-mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
+mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks, read_timeout_seconds: 5}
 )");
   ASSERT_TRUE(config) << config.error().text();
   EXPECT_EQ(config->rules.gpu, model::GpuRule::required);
@@ -171,6 +171,7 @@ mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
   EXPECT_EQ(environments.limit_bytes, 3ull << 30);
   EXPECT_EQ(config->key_folder, "/etc/lathe/keys");
   EXPECT_EQ(config->mount_cache_bytes, 512u << 20);
+  EXPECT_EQ(config->mount_read_timeout, std::chrono::seconds(5));
   EXPECT_EQ(config->mount_cache_folder, "/scratch/chunks");
 }
 
@@ -183,6 +184,7 @@ TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {
                              {"store: {lease_hours: 0.5}", "store.lease_hours"},
                              {"disk_budget_gb: .nan", "disk_budget_gb"},
                              {"mounts: {cache_gb: -1}", "mounts.cache_gb"},
+                             {"mounts: {read_timeout_seconds: 0}", "mounts.read_timeout_seconds"},
                              {"mounts: {cache_folder: here}", "mounts.cache_folder"},
                              {"logs: {segment_mb: [1]}", "logs.segment_mb"},
                              {"environments: {index: pypi}", "environments.index"},

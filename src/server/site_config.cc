@@ -157,7 +157,11 @@ SiteConfig read_config(const YAML::Node& root) {
                               static_cast<std::uint64_t>(read_number("mounts.cache_gb", g, 0, 1e6) * (1 << 30));
                         }},
                        {"cache_folder",
-                        [&](auto& path) { config.mount_cache_folder = read_absolute("mounts.cache_folder", path); }}});
+                        [&](auto& path) { config.mount_cache_folder = read_absolute("mounts.cache_folder", path); }},
+                       {"read_timeout_seconds", [&](auto& seconds) {
+                          config.mount_read_timeout = std::chrono::seconds(static_cast<std::int64_t>(
+                              read_number("mounts.read_timeout_seconds", seconds, 1, 86'400)));
+                        }}});
            }},
           {"logs",
            [&](auto& n) {

@@ -44,6 +44,7 @@ struct SiteConfig {
   std::chrono::seconds blob_lease = std::chrono::hours(24);  // store.lease_hours
   std::uint64_t log_segment_bytes = 64u << 20;               // logs.segment_mb
   std::uint64_t mount_cache_bytes = 10ull << 30;             // mounts.cache_gb; 0: none
+  std::chrono::seconds mount_read_timeout = std::chrono::seconds(60);  // mounts.read_timeout_seconds
   std::string mount_cache_folder;                            // mounts.cache_folder; empty: that of the node's user
   std::vector<std::filesystem::path> datastore_roots;        // datastores.roots: below these, local datastores may lie
   std::vector<net::AddressRange> private_addresses;          // fetch.private: reached although they are not public

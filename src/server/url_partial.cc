@@ -41,6 +41,7 @@ base::Result<UrlPartial> UrlPartial::open(cas::DiskStore& store, std::string_vie
 base::Result<void> UrlPartial::begin(const net::FetchHead& head) {
   LATHE_TRY_VOID(store_->files().truncate(file_, head.offset));
   size_ = head.offset;
+  resumed_ = head.offset > 0;
   if (head.offset > 0) return {};
   validator_ = validator_of(head);
   if (validator_.empty()) return (void)::unlink((path_ + ".validator").c_str()), base::Result<void>();
@@ -50,6 +51,7 @@ base::Result<void> UrlPartial::begin(const net::FetchHead& head) {
 base::Result<void> UrlPartial::append(std::string_view bytes) {
   LATHE_TRY_VOID(store_->files().write(file_, bytes, size_));
   size_ += bytes.size();
+  store_->lease_clock().correct(file_.fd());
   return {};
 }
 
@@ -61,7 +63,8 @@ base::Result<std::size_t> UrlPartial::read(std::uint64_t offset, char* buffer, s
 
 base::Result<cas::BlobInfo> UrlPartial::commit() {
   auto batch = store_->begin_batch();
-  LATHE_TRY(auto blob, batch->adopt(file_.fd(), path_));
+  // What an earlier process wrote, and perhaps could not sync, goes into a new file.
+  LATHE_TRY(auto blob, batch->adopt(file_.fd(), path_, resumed_ ? cas::Adopt::copy : cas::Adopt::link));
   LATHE_TRY_VOID(batch->commit());
   drop();
   return blob;

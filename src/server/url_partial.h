@@ -34,6 +34,7 @@ class UrlPartial {
   std::string path_, validator_;
   sys::File file_;
   std::uint64_t size_ = 0;
+  bool resumed_ = false;  // not all of it was written by this object
 };
 
 }  // namespace lathe::server

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace lathe::sys {
 namespace {
@@ -14,11 +15,20 @@ std::unexpected<base::Error> os_failure(std::string_view verb, std::string_view 
   return base::fail(base::errno_error(number, fmt::format("cannot {} {}", verb, path)));
 }
 
+// Only the disk's own word is Code::io: a caller takes that for bytes that are gone (see file_system.h).
 base::Result<void> sync_through(const std::string& path, int flags, int (*sync)(int), std::string_view verb) {
   File file(::open(path.c_str(), flags | O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+    return base::fail(base::Code::unavailable, "cannot open {}: {}", path, std::strerror(errno));
   if (!file) return os_failure("open", path);
-  if (sync(file.fd()) != 0) return os_failure(verb, path);
-  return {};
+  int failed = 0;
+  do {
+    failed = sync(file.fd()) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  if (failed == 0) return {};
+  if (failed == ENOSPC || failed == EDQUOT)
+    return base::fail(base::Code::no_space, "cannot {} {}: {}", verb, path, std::strerror(failed));
+  return base::fail(base::Code::io, "cannot {} {}: {}", verb, path, std::strerror(failed));
 }
 
 class LinuxFileSystem final : public FileSystem {

@@ -51,6 +51,10 @@ class FileSystem {
   // An existing directory is fine.
   virtual base::Result<void> make_directory(const std::string& path, mode_t mode) = 0;
 
+  // The three syncs fail with no_space, with io when the disk itself refused, or with another code when it was not even
+  // asked (no descriptor left). After no_space or io the bytes may be lost although a second sync succeeds: the kernel
+  // reports a failed write-out once and then takes its pages for clean. Only bytes that are written again count.
+
   // The bytes of one file are on disk when this returns; its name is so only after sync_directory() of its folder.
   virtual base::Result<void> sync_file(const std::string& path) = 0;
   // The names in one folder are on disk when this returns.

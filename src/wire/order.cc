@@ -67,7 +67,8 @@ std::string encode_order(const RunnerOrder& order) {
       {"segment_bytes", order.segment_bytes},
       {"enforce_memory", order.enforce_memory},
       {"mount_cache_bytes", order.mount_cache_bytes},
-      {"mount_cache_folder", order.mount_cache_folder}};
+      {"mount_cache_folder", order.mount_cache_folder},
+      {"mount_read_timeout_seconds", order.mount_read_timeout_seconds}};
   if (order.lock) {
     auto& environment = out["environment"].as_object();
     environment["lock"] = order.lock->hex();
@@ -112,7 +113,8 @@ base::Result<RunnerOrder> decode_order(std::string_view text) {
       .time("token_expiry", order.token_expiry)
       .boolean("enforce_memory", order.enforce_memory)
       .integer("mount_cache_bytes", order.mount_cache_bytes)
-      .text("mount_cache_folder", order.mount_cache_folder);
+      .text("mount_cache_folder", order.mount_cache_folder)
+      .integer("mount_read_timeout_seconds", order.mount_read_timeout_seconds);
   read_inputs(fields, order.inputs);
   read_outputs(fields, order.outputs);
   LATHE_TRY_VOID(fields.finish());

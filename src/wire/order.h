@@ -44,6 +44,7 @@ struct RunnerOrder {
   bool enforce_memory = false;
   std::int64_t mount_cache_bytes = 0;  // on the node's disk, for what its runs read through mounts; 0: none
   std::string mount_cache_folder;      // empty: the cache folder of the node's user
+  std::int64_t mount_read_timeout_seconds = 60;  // then a read of what is not cached fails while the server is away
   std::vector<InputOrder> inputs;
   std::vector<OutputOrder> outputs;
 };

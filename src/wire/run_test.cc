@@ -262,7 +262,7 @@ TEST(Order, ComesBackAsItWas) {
   order.max_run_duration_seconds = 9, order.grace_seconds = 1, order.log_name = "l", order.segment_bytes = 10;
   order.token_expiry = base::UtcTime{5'000'000};
   order.enforce_memory = true;
-  order.mount_cache_bytes = 7, order.mount_cache_folder = "/scratch/chunks";
+  order.mount_cache_bytes = 7, order.mount_cache_folder = "/scratch/chunks", order.mount_read_timeout_seconds = 8;
   auto back = decode_order(encode_order(order));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(encode_order(*back), encode_order(order));

@@ -2,12 +2,14 @@
 
 import ctypes
 import mmap
+import os
 import struct
 import subprocess
 import textwrap
 
 import pytest
 
+from harness.blobs import digest
 from harness.wait import wait_for
 
 DAY = 86400
@@ -113,6 +115,33 @@ def test_a_jump_does_not_stretch_or_shorten_a_time_limit(clock, make_server):
     wait_for(lambda: client.log(run), 30, "the first output")
     clock.set(-365 * DAY)
     assert client.wait(run, "Failed", deadline=20)["attempts"][0]["reason"] == "timed-out"
+
+
+@pytest.mark.parametrize("jump", [2 * DAY, -2 * DAY], ids=["forward", "back"])
+def test_a_collection_after_a_jump_takes_nothing_that_was_just_uploaded(clock, make_server, jump):
+    """Leases are counted, not read off the wall clock: neither old blobs nor those stamped after the jump are lost."""
+    server = make_server(environment=clock.environment, config={"store": {"lease_hours": 1}}).start().prepare()
+    client, large, small = server.client(), os.urandom(300_000), os.urandom(1000)
+
+    def put(data, offset, size):
+        name = digest(large if size == len(large) else data)
+        return client.request("PUT", f"/api/v1/blobs/{name}", query={"offset": offset, "size": size}, body=data)
+
+    put(small, 0, len(small)).expect(200, 201)
+    put(large[:100_000], 0, len(large)).expect(202)
+    for moment in ("before a restart", "after it"):
+        clock.set(jump)
+        late = os.urandom(1000)
+        put(late, 0, len(late)).expect(200, 201)
+        report = client.post("/api/v1/store/gc").expect(200).json()
+        assert report["removed_blobs"] == 0 and report["removed_partials"] == 0, (moment, report)
+        if moment == "before a restart":
+            server.restart()
+            client = server.client()
+    wanted = [digest(small), digest(late), digest(large)]
+    here = client.post("/api/v1/blobs/missing", {"digests": wanted}).expect(200).json()
+    assert here["missing"] == [digest(large)] and here["partial"] == {digest(large): 100_000}
+    put(large[100_000:], 100_000, len(large)).expect(200, 201)
 
 
 @pytest.mark.root

@@ -254,6 +254,35 @@ def test_reading_goes_on_when_the_server_was_killed(server, client, store):
     assert client.file(run, "outputs/z.bin").expect(200).body == never_read
 
 
+@pytest.mark.root
+def test_a_read_gives_up_on_a_server_that_stays_away_and_works_again_with_it(make_server):
+    """What is cached is read on; the rest is an error after the time that the site gives, never wrong bytes."""
+    server = make_server(environment=NO_PROXY)
+    server.write_config(isolated_config(server.state) | {"mounts": {"read_timeout_seconds": 2, "cache_gb": 0}})
+    server.start().prepare()
+    client, rest = server.client(), secrets.token_bytes(100_000)
+    client.put(client.path("datastores", "data"), {"kind": "store"}).expect(201)
+    saved = dataset(client, "data", {"cached.bin": b"cached" * 1000, "rest.bin": rest})
+    script = (
+        "cat $data/cached.bin > /dev/null; touch outputs/ready; until test -e go; do sleep 0.05; done;"
+        "cat $data/rest.bin > part 2> outputs/error; echo $? > outputs/status; cat $data/cached.bin > outputs/cached.bin;"
+        "touch failed; until test -e again; do sleep 0.05; done; cat $data/rest.bin > outputs/rest.bin; wc -c < part > outputs/part"
+    )
+    run = client.submit(script, inputs={"data": {"dataset": saved}})
+    wait_for(lambda: "outputs/ready" in client.files(run), 30, "its start")
+    folder = server.state / "work" / f"{client.run(run)['sequence']}.1.0" / "run"
+    server.kill()
+    (folder / "go").touch()
+    wait_for(lambda: (folder / "failed").exists(), 30, "the end of its patience")
+    server.start()
+    (folder / "again").touch()
+    client.wait(run, "Completed")
+    assert output(client, run, "outputs/status").strip() == "1" and "Input/output error" in output(client, run, "outputs/error")
+    assert output(client, run, "outputs/part").strip() == "0"
+    assert client.file(run, "outputs/cached.bin").expect(200).body == b"cached" * 1000
+    assert client.file(run, "outputs/rest.bin").expect(200).body == rest
+
+
 def test_a_tampered_blob_is_never_read(server, client, store):
     """Found when the link tree is made; through FUSE by whoever reads it. The store is opened anew, knowing nothing."""
     saved = dataset(client, store, {"good": b"good", "bad": secrets.token_bytes(5000)})
