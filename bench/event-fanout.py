@@ -7,7 +7,6 @@ here is the feed, not how many processes this machine can start.
 """
 
 import json
-import multiprocessing
 import os
 import pickle
 import resource
@@ -54,19 +53,14 @@ def follow_while(server, action):
         return found, pickle.load(notes)
 
 
-def in_process(server, seconds):
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(run_load, (server, RUNS_PER_SECOND, seconds))
-
-
 def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with running_server() as server:
         server.add_compute("local", 1)
-        in_process(server, WARM_UP)
-        alone, rate_alone = in_process(server, SECONDS)
-        (with_streams, rate), (text, notes) = follow_while(server, lambda: in_process(server, SECONDS))
+        run_load(server, RUNS_PER_SECOND, WARM_UP)
+        alone, rate_alone = run_load(server, RUNS_PER_SECOND, SECONDS)
+        (with_streams, rate), (text, notes) = follow_while(server, lambda: run_load(server, RUNS_PER_SECOND, SECONDS))
     times = sorted(spread_times(text, notes, every=7))
     p99 = times[int(len(times) * 0.99)]
     say(f"without streams: {rate_alone:.0f} runs/s, submit {spread(alone)}")

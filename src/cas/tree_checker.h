@@ -1,6 +1,6 @@
-// TreeChecker: whether bytes are a tree manifest, by the rules of decode_tree(), without keeping them: fed piece by piece
-// it holds one line, the paths that the last one begins with, and the links. For those who hand a manifest on and do
-// not use it. Not thread-safe.
+// TreeChecker: whether bytes are a tree manifest, by the rules of decode_tree(), without keeping them: fed piece by
+// piece it holds one line, the paths that the last one begins with, and the links. For those who hand a manifest on and
+// do not use it. Not thread-safe.
 #pragma once
 
 #include "cas/tree.h"

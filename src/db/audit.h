@@ -25,8 +25,8 @@ void append(Connection& connection, AuditEntry& entry);
 void append(Connection& connection, AuditEntry&& entry);
 // Newest first.
 Page<AuditEntry> list(Connection& connection, int limit, std::string_view cursor = {});
-// The number of rows. Throws corrupt with the first row that does not fit, or when the trail was cut by other hands than
-// trim()'s.
+// The number of rows. Throws corrupt with the first row that does not fit, or when the trail was cut by other hands
+// than trim()'s.
 std::int64_t verify(Connection& connection);
 // Removes the oldest rows, those before `before`, at most `most` of them, and says so in the trail. What is left can
 // still be verified. Gives how many went.

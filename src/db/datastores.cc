@@ -51,7 +51,8 @@ std::optional<Datastore> find(Connection& connection, std::string_view workspace
   return read(row);
 }
 
-std::vector<Datastore> list_after(Connection& connection, std::string_view workspace, std::string_view after, int limit) {
+std::vector<Datastore> list_after(Connection& connection, std::string_view workspace, std::string_view after,
+                                  int limit) {
   Statement row = connection.prepare(fmt::format("{} WHERE workspace = ? AND name > ? ORDER BY name LIMIT ?", kSelect));
   row.bind_all(workspace, after, limit);
   std::vector<Datastore> found;

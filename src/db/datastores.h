@@ -29,7 +29,8 @@ struct Datastore {
 bool insert_or_update(Connection& connection, const Datastore& datastore);
 std::optional<Datastore> find(Connection& connection, std::string_view workspace, std::string_view name);
 // By name: those after `after`, at most `limit`.
-std::vector<Datastore> list_after(Connection& connection, std::string_view workspace, std::string_view after, int limit);
+std::vector<Datastore> list_after(Connection& connection, std::string_view workspace, std::string_view after,
+                                  int limit);
 // With its files, and as default; false when there was none.
 bool remove(Connection& connection, std::string_view workspace, std::string_view name);
 

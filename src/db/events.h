@@ -54,8 +54,8 @@ struct Span {
 // Of a workspace, or of one of its runs (by id; not builds), oldest first.
 std::vector<Event> list_between(Connection& connection, std::string_view workspace, std::string_view run_id, Span span,
                                 int limit);
-// For trimming: looks at up to `most` events after the id `after` and before the time `before`, oldest first. Gives those
-// whose run is over since then, or is gone, and where to go on; nothing there means that no more are old enough.
+// For trimming: looks at up to `most` events after the id `after` and before the time `before`, oldest first. Gives
+// those whose run is over since then, or is gone, and where to go on; nothing there means that no more are old enough.
 struct Old {
   std::vector<std::int64_t> ids;
   std::optional<std::int64_t> next;

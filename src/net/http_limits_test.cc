@@ -175,7 +175,8 @@ TEST_F(Limits, WhoWaitsTooLongForMemoryHearsWhenToComeAgain) {
   server.limits.memory = {.total = 64 << 10, .per_caller = 32 << 10, .waiting_per_caller = 64, .patience = 20ms};
   ASSERT_TRUE(server.start());
   RawClient holder(server.port());
-  holder.send("POST /echo HTTP/1.1\r\nHost: " + holder.host + "\r\nContent-Length: 32768\r\nExpect: 100-continue\r\n\r\n");
+  holder.send("POST /echo HTTP/1.1\r\nHost: " + holder.host +
+              "\r\nContent-Length: 32768\r\nExpect: 100-continue\r\n\r\n");
   holder.read_until("100 Continue\r\n\r\n");
   const auto refused = must(HttpClient({.url = server.url()}).request("POST", "/echo", "\"hello\""));
   EXPECT_EQ(refused.status, 503);

@@ -30,8 +30,8 @@ struct ListenConfig {
   std::vector<std::string> allowed_hosts;  // further Host names beside loopback and `host`
 };
 
-// How many connections a listener may hold: 4096, or fewer where this process may not open as many files. Who comes when
-// all places are taken gets that of the oldest idle client without a credential, else that of an idle one, or of a
+// How many connections a listener may hold: 4096, or fewer where this process may not open as many files. Who comes
+// when all places are taken gets that of the oldest idle client without a credential, else that of an idle one, or of a
 // stream, of the caller who has the most.
 int connection_limit();
 

@@ -124,7 +124,8 @@ HttpSession::HttpSession(ServerContext& context, const HostGate& gate, Peer peer
     : context_(context),
       gate_(gate),
       peer_(std::move(peer)),
-      connection_(context.loop, fd, tls, Pace(context.limits.floor_bytes_per_second, context.limits.body_stall_timeout)),
+      connection_(context.loop, fd, tls,
+                  Pace(context.limits.floor_bytes_per_second, context.limits.body_stall_timeout)),
       input_(context.limits.header_bytes) {}
 
 rt::Task<void> HttpSession::run() {

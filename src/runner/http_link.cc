@@ -378,8 +378,8 @@ class HttpLink : public ServerLink {
 
 }  // namespace
 
-std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header, const std::string& version,
-                                           base::Duration patience) {
+std::unique_ptr<ServerLink> make_http_link(const std::string& url, const SpoolHeader& header,
+                                           const std::string& version, base::Duration patience) {
   return std::make_unique<HttpLink>(url, header, version, patience);
 }
 

@@ -180,7 +180,8 @@ TEST(HttpLink, ServerThatIsNotThereIsUnavailable) {
 
 TEST(HttpLink, AServerThatFallsSilentDuringTheWatchIsGivenUp) {
   // One wish, an empty line that keeps the connection alive, and then nothing, as behind a network that swallows all.
-  Answerer answerer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n12\r\n{\"desired\":\"run\"}\n\r\n1\r\n\n\r\n",
+  Answerer answerer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     "12\r\n{\"desired\":\"run\"}\n\r\n1\r\n\n\r\n",
                      "never asked for: the connection stays open"});
   auto link = make_http_link(answerer.url(), {.run = "run-1", .attempt = 2, .node = 1, .token = "secret"}, "1.0",
                              std::chrono::milliseconds(100));

@@ -41,7 +41,8 @@ struct NewToken {
 class Authority {
  public:
   explicit Authority(Core& core)
-      : core_(core), bad_logins_(core.site.limits.failed_logins_per_second, 4 * core.site.limits.failed_logins_per_second) {}
+      : core_(core),
+        bad_logins_(core.site.limits.failed_logins_per_second, 4 * core.site.limits.failed_logins_per_second) {}
 
   // Makes the token of the state folder's file the admin's, also one that was so before.
   rt::Task<void> register_admin(const std::string& admin_token);

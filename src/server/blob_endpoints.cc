@@ -97,7 +97,8 @@ template <class Take>
 Task<void> feed_body(Services& services, Request& request, Take take) {
   auto& core = services.core;
   // One piece is read while another is stored.
-  co_await request.body->hold(std::min<std::uint64_t>(2 * kFeedBytes, request.body->content_length().value_or(UINT64_MAX)));
+  const auto length = request.body->content_length().value_or(UINT64_MAX);
+  co_await request.body->hold(std::min<std::uint64_t>(2 * kFeedBytes, length));
   std::string reading, storing;
   reading.reserve(kFeedBytes + 64 * 1024);
   std::exception_ptr failed;

@@ -149,7 +149,8 @@ Task<Response> list_datastores(Services& services, Request& request) {
     db::workspaces::get(connection, workspace);
     auto all = builtin_datastores(workspace);
     std::erase_if(all, [&](const Datastore& builtin) { return builtin.name <= after; });
-    for (auto& made : db::datastores::list_after(connection, workspace, after, limit + 1)) all.push_back(std::move(made));
+    for (auto& made : db::datastores::list_after(connection, workspace, after, limit + 1))
+      all.push_back(std::move(made));
     std::ranges::sort(all, {}, &Datastore::name);
     chosen = default_datastore(connection, workspace);
     return all;

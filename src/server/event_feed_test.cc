@@ -60,7 +60,8 @@ struct Feed : ::testing::Test {
   rt::Task<void> add(int count, std::string run = "r", std::string workspace = "ws", bool notify = true) {
     co_await database->write([&](db::Connection& connection) {
       for (int i = 0; i < count; ++i) {
-        db::events::Event event{.workspace = workspace, .run = 1, .run_id = {run}, .kind = "tags", .reason = "", .at = {1}};
+        db::events::Event event{
+            .workspace = workspace, .run = 1, .run_id = {run}, .kind = "tags", .reason = "", .at = {1}};
         db::events::append(connection, event);
       }
     });
@@ -90,7 +91,9 @@ TEST_F(Feed, OneReadFeedsAllStreams) {
   run([&]() -> rt::Task<void> {
     for (auto& stream : streams) follow(stream, {"ws", ""}, 0, 0);
     for (int i = 0; i < 50; ++i) co_await add(1);
-    co_await until([&] { return std::ranges::all_of(streams, [](auto& each) { return ids_of(each.text).size() == 50; }); });
+    co_await until([&] {
+      return std::ranges::all_of(streams, [](auto& each) { return ids_of(each.text).size() == 50; });
+    });
   }());
   for (auto& stream : streams) EXPECT_THAT(ids_of(stream.text), ElementsAreArray(range(1, 50)));
   EXPECT_LE(feed.reads(), 60u) << "not one for each stream";
@@ -105,7 +108,8 @@ TEST_F(Feed, WhoJoinsInTheMiddleMissesNothingAndHearsNothingTwice) {
     co_await add(30);
     for (int i = 0; i < kJoiners; ++i) {
       co_await add(5, "r", "ws", i % 3 != 0);  // some are committed and not told yet
-      const auto last = co_await database->read([](db::Connection& connection) { return db::events::last_id(connection); });
+      const auto last =
+          co_await database->read([](db::Connection& connection) { return db::events::last_id(connection); });
       begun[i] = i % 2 == 0 ? last : last / 2;
       co_await add(3);
       follow(streams[i], {"ws", ""}, begun[i], last);
@@ -118,7 +122,8 @@ TEST_F(Feed, WhoJoinsInTheMiddleMissesNothingAndHearsNothingTwice) {
       });
     });
   }());
-  for (int i = 0; i < kJoiners; ++i) EXPECT_THAT(ids_of(streams[i].text), ElementsAreArray(range(begun[i] + 1, kEvents)));
+  for (int i = 0; i < kJoiners; ++i)
+    EXPECT_THAT(ids_of(streams[i].text), ElementsAreArray(range(begun[i] + 1, kEvents)));
 }
 
 TEST_F(Feed, AStreamThatIsTooSlowGoesBackToTheDatabase) {
@@ -160,7 +165,9 @@ TEST_F(Feed, AStreamHearsOnlyWhatItAskedFor) {
     co_await add(1, "b");
     co_await add(1, "a", "elsewhere");
     co_await add(1, "a");
-    co_await until([&] { return ids_of(all.text).size() == 3 && ids_of(one.text).size() == 2 && !ids_of(other.text).empty(); });
+    co_await until([&] {
+      return ids_of(all.text).size() == 3 && ids_of(one.text).size() == 2 && !ids_of(other.text).empty();
+    });
   }());
   EXPECT_THAT(ids_of(all.text), ElementsAreArray({1, 2, 4}));
   EXPECT_THAT(ids_of(one.text), ElementsAreArray({1, 4}));

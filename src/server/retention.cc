@@ -46,22 +46,20 @@ Task<std::int64_t> trim_audit(Core& core) {
   }
 }
 
-}  // namespace
-
-Task<Trimmed> trim_once(Core& core) {
-  Trimmed trimmed;
-  if (core.site.keep_events_days > 0) trimmed.events = co_await trim_events(core);
-  if (core.site.keep_audit_days > 0) trimmed.audit_rows = co_await trim_audit(core);
-  co_return trimmed;
+Task<void> trim_once(Core& core) {
+  std::int64_t events = 0, audit_rows = 0;
+  if (core.site.keep_events_days > 0) events = co_await trim_events(core);
+  if (core.site.keep_audit_days > 0) audit_rows = co_await trim_audit(core);
+  if (events + audit_rows > 0) base::log::info("old rows were removed", {{"events", events}, {"audit", audit_rows}});
 }
+
+}  // namespace
 
 Task<void> keep_trimmed(Core& core) {
   if (core.site.keep_events_days == 0 && core.site.keep_audit_days == 0) co_return;
   for (;;) {
     try {
-      auto trimmed = co_await trim_once(core);
-      if (trimmed.events + trimmed.audit_rows > 0)
-        base::log::info("old rows were removed", {{"events", trimmed.events}, {"audit", trimmed.audit_rows}});
+      co_await trim_once(core);
     } catch (const Error& error) {
       if (error.code() == base::Code::cancelled) throw;
       base::log::warn("old rows could not be removed", {{"why", error.text()}});

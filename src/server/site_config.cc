@@ -86,7 +86,8 @@ std::vector<net::AddressRange> read_ranges(const YAML::Node& node) {
 void read_limits(SiteLimits& limits, const YAML::Node& node) {
   auto number = [](const std::string& key, auto& target, double low, double high, double unit = 1) {
     return std::pair<const std::string, YamlReader>(key, [=, &target](const YAML::Node& n) {
-      target = static_cast<std::remove_reference_t<decltype(target)>>(read_number("limits." + key, n, low, high) * unit);
+      const double value = read_number("limits." + key, n, low, high) * unit;
+      target = static_cast<std::remove_reference_t<decltype(target)>>(value);
     });
   };
   read_map("limits", node,

@@ -19,13 +19,13 @@ namespace lathe::server {
 
 // What callers may use of the server at most. Administrators and runners are free of the first three.
 struct SiteLimits {
-  double requests_per_second = 0;                    // of each token; 0: no limit
-  double burst = 0;                                  // so many at once; 0: what a second allows
-  std::int64_t runs_queued = 0;                      // runs of each token that are not over; 0: no limit
-  double failed_logins_per_second = 50;              // from each address; more are answered slowly
-  std::uint64_t floor_bytes_per_second = 1024;       // slower clients are cut off
-  std::uint64_t request_memory_bytes = 128u << 20;   // of bodies and answers of all callers; each has a quarter
-  base::Duration heartbeat = net::kHeartbeat;        // of streams that have nothing to tell
+  double requests_per_second = 0;                   // of each token; 0: no limit
+  double burst = 0;                                 // so many at once; 0: what a second allows
+  std::int64_t runs_queued = 0;                     // runs of each token that are not over; 0: no limit
+  double failed_logins_per_second = 50;             // from each address; more are answered slowly
+  std::uint64_t floor_bytes_per_second = 1024;      // slower clients are cut off
+  std::uint64_t request_memory_bytes = 128u << 20;  // of bodies and answers of all callers; each has a quarter
+  base::Duration heartbeat = net::kHeartbeat;       // of streams that have nothing to tell
 };
 
 struct SiteConfig {

@@ -78,7 +78,8 @@ Task<Response> list_tokens(Services& services, Request& request) {
   const auto before = cursor.empty() ? INT64_MAX : db::read_number_cursor("tokens", cursor);
   auto rows = co_await services.core.database.read(
       [&](db::Connection& connection) { return db::tokens::list_before(connection, before, limit + 1); });
-  auto page = db::make_page(std::move(rows), limit, [](const auto& last) { return db::make_cursor("tokens", last.id); });
+  auto page =
+      db::make_page(std::move(rows), limit, [](const auto& last) { return db::make_cursor("tokens", last.id); });
   json::array items;
   for (const auto& row : page.items) items.push_back(token_json(row));
   co_return list_response(std::move(items), page.next);

@@ -1,7 +1,10 @@
 """Changes stream by server-sent events; a client that comes back misses nothing and sees nothing twice."""
 
 import json
+import sqlite3
 import threading
+
+from harness.wait import wait_for
 
 
 def blocks(response):
@@ -129,3 +132,38 @@ def test_events_of_another_workspace_are_not_in_the_stream(server, client):
             assert event["run_id"] != foreign
             if event["run_id"] == run and event["to"] == "Completed":
                 return
+
+
+def test_events_of_runs_that_have_been_over_for_long_are_trimmed(make_server):
+    server = make_server(config={"events": {"keep_days": 2}, "audit": {"keep_days": 2}}).start().prepare()
+    client = server.client()
+    old = client.submit("true")
+    client.wait(old, "Completed")
+    young = client.submit("true")
+    client.wait(young, "Completed")
+    last = client.events(young)[-1]["id"]
+    assert server.stop() == 0
+    three_days = 3 * 86_400_000_000
+    with sqlite3.connect(server.state / "lathe.db") as database:
+        database.execute("UPDATE events SET at = at - ? WHERE run_id = ?", (three_days, old))
+        database.execute("UPDATE runs SET ended = ended - ? WHERE id = ?", (three_days, old))
+    server.start()
+    client = server.client()
+    wait_for(lambda: not client.events(old), 20, "the end of the old events")
+    assert client.run(old)["status"] == "Completed" and client.moves(young)[-1][1] == "Completed"
+    assert client.events(client.submit("true"))[0]["id"] > last, "no id is given twice"
+
+
+def test_the_events_of_a_run_come_in_pages(client):
+    run = client.submit("true")
+    client.wait(run, "Completed")
+    for number in range(5):
+        client.request("PATCH", client.path("runs", run, "tags"), json_body={"n": str(number)}).expect(200)
+    whole = client.events(run)
+    pages, cursor = [], None
+    while not pages or cursor:
+        page = client.get(client.path("runs", run, "events"), limit=2, cursor=cursor).expect(200).json()
+        assert len(page["items"]) <= 2
+        pages, cursor = pages + page["items"], page["next"]
+    assert pages == whole and len(whole) > 5
+    assert client.get(client.path("runs", run, "events"), cursor="ff").status == 400
