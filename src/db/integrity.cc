@@ -14,7 +14,7 @@ namespace lathe::db {
 
 namespace {
 
-constexpr int kNiceness = 10;
+constexpr int kNiceness = 19;
 constexpr auto kInterruptEvery = std::chrono::milliseconds(5);
 
 [[noreturn]] void damaged(const std::string& what) {

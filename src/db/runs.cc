@@ -158,9 +158,11 @@ void store(Connection& connection, const model::RunRecord& before, const model::
   store_labels(connection, before, after);
 }
 
-std::vector<model::RunRecord> live(Connection& connection) {
+std::vector<model::RunRecord> live(Connection& connection, std::optional<model::RunState> state) {
   Statement row = connection.prepare(
-      fmt::format("SELECT {} FROM runs AS r INDEXED BY runs_live WHERE r.terminal = 0 ORDER BY r.sequence", kColumns));
+      fmt::format("SELECT {} FROM runs AS r INDEXED BY runs_live WHERE r.terminal = 0{} ORDER BY r.sequence", kColumns,
+                  state ? " AND r.state = ?" : ""));
+  if (state) row.bind(std::string(model::state_name(*state)));
   std::vector<model::RunRecord> all;
   while (row.step()) all.push_back(read(row));
   return all;

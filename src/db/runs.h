@@ -29,8 +29,8 @@ bool is_same_submit(Connection& connection, const model::RunId& id, std::string_
 // generation; of the specification only tags and properties may change.
 void store(Connection& connection, const model::RunRecord& before, const model::RunRecord& after);
 
-// Every run that is not over, in order of submission.
-std::vector<model::RunRecord> live(Connection& connection);
+// Every run that is not over, or those of them in this state, in order of submission.
+std::vector<model::RunRecord> live(Connection& connection, std::optional<model::RunState> state = {});
 
 // How many runs of this submitter are not over; counts to `most` at the furthest.
 std::int64_t count_live_of(Connection& connection, std::string_view submitted_by, std::int64_t most);

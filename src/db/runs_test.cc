@@ -114,6 +114,8 @@ TEST_F(Runs, AreLiveUntilTheyAreOver) {
   ASSERT_EQ(live.size(), 2u);
   EXPECT_EQ(live[0].id.value, "a");
   EXPECT_EQ(live[1].id.value, "c");
+  EXPECT_EQ(runs::live(connection, model::RunState::running).size(), 1u);
+  EXPECT_TRUE(runs::live(connection, model::RunState::completed).empty()) << "those are over";
   const auto counts = runs::counts(connection);
   EXPECT_EQ(counts.total, 3);
   EXPECT_EQ(counts.live,

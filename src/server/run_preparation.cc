@@ -36,7 +36,8 @@ Error build_error(const std::string& stored) {
 }  // namespace
 
 Task<void> RunPreparation::recover() {
-  auto runs = co_await core_.database.read([](db::Connection& connection) { return db::runs::live(connection); });
+  auto runs = co_await core_.database.read(
+      [](db::Connection& connection) { return db::runs::live(connection, model::RunState::preparing); });
   for (const auto& run : runs) submitted(run);
 }
 
