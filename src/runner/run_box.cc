@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/strings.h"
 #include "runner/bare_folder.h"
@@ -39,6 +40,8 @@ base::Result<std::unique_ptr<RunBox>> RunBox::start(const wire::BoxRules& rules,
   LATHE_TRY_VOID(out->make_folders());
   for (const auto& folder : rules.hidden) out->hidden_.emplace_back(folder);
   out->hidden_.push_back(work.parent_path());  // with the folders of other tasks
+  const char* home = std::getenv("HOME");
+  out->has_own_home_ = out->user_.user || !home || !out->can_see(home);
   LATHE_TRY(out->box_, sys::Box::start(out->make_view(), out->make_options(out->spool_)));
   return out;
 }
@@ -62,10 +65,8 @@ sys::BoxView RunBox::make_view() const {
   view.var_tmp = work_ / "box" / "var-tmp";
   view.confinement = {user_.user, static_cast<std::uint64_t>(rules_.processes)};
   view.user_name = user_.name;
-  if (user_.user) {
-    view.home = work_ / "box" / "home";
-    view.shown.push_back({view.home, view.home, false});
-  }
+  view.home = work_ / "box" / "home";
+  if (has_own_home_) view.shown.push_back({view.home, view.home, false});
   return view;
 }
 
@@ -80,8 +81,8 @@ sys::Box::Options RunBox::make_options(const sys::Fd& spool) const {
 
 launch::Variables RunBox::inherited() const {
   auto out = launch::allowed_environment(rules_.variables);
+  if (has_own_home_) out["HOME"] = work_ / "box" / "home";
   if (!user_.user) return out;
-  out["HOME"] = work_ / "box" / "home";
   if (!user_.name.empty()) out["USER"] = out["LOGNAME"] = user_.name;
   out["SHELL"] = "/bin/sh";
   return out;

@@ -55,6 +55,7 @@ class RunBox {
   const std::filesystem::path work_;
   LogRedactor& redactor_;
   RunUser user_;
+  bool has_own_home_ = false;
   sys::Fd spool_;  // its folder
   std::vector<std::filesystem::path> hidden_;
   std::vector<std::filesystem::path> shown_;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "sys/small_file.h"
@@ -44,10 +45,10 @@ bool is_folder(int fd) {
   return ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Below `folder`: the rest of the path, without a slash in front. Nothing when it is not.
-const char* below(const std::string& path, const std::string& folder) {
-  if (!path.starts_with(folder)) return nullptr;
-  const char* rest = path.c_str() + folder.size();
+// Below `folder`: the rest of the path, without a slash in front. Null when it is not. It points into `path`.
+const char* below(const fs::path& path, const fs::path& folder) {
+  if (!path.native().starts_with(folder.native())) return nullptr;
+  const char* rest = path.c_str() + folder.native().size();
   return *rest == '\0' ? "." : *rest == '/' ? rest + 1 : nullptr;
 }
 
@@ -66,8 +67,14 @@ base::Result<void> BoxMounts::make() {
     LATHE_TRY(Fd tree, open_tree(one.from));
     shown.push_back(std::move(tree));
   }
-  for (const auto& folder : view_.hidden) LATHE_TRY_VOID(hide(folder));
+  std::vector<std::pair<fs::path, Fd>> hidden;
+  for (const auto& folder : view_.hidden) {
+    Fd fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!fd && errno != ENOENT && errno != ENOTDIR) return refused(fmt::format("hiding {}", folder.string()));
+    if (fd) hidden.emplace_back(folder, std::move(fd));
+  }
   LATHE_TRY_VOID(make_own_places(own));
+  for (auto& [folder, fd] : hidden) LATHE_TRY_VOID(cover(folder, std::move(fd)));
   for (std::size_t i = 0; i < shown.size(); ++i) LATHE_TRY_VOID(attach(shown[i], view_.shown[i]));
   return {};
 }
@@ -90,10 +97,13 @@ base::Result<void> BoxMounts::make_own_places(const std::vector<Fd>& trees) {
   return add_name("/etc/group", fmt::format("{}:x:{}:\n", view_.user_name, user->group));
 }
 
-base::Result<void> BoxMounts::hide(const fs::path& folder) {
-  Fd hidden(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!hidden && (errno == ENOENT || errno == ENOTDIR)) return {};
-  if (!hidden) return refused(fmt::format("hiding {}", folder.string()));
+base::Result<void> BoxMounts::cover(const fs::path& folder, Fd hidden) {
+  auto is_hidden = [&] {
+    return std::ranges::any_of(covers_, [&](const Cover& one) { return one.above && below(folder, one.path); });
+  };
+  if (is_hidden()) return {};
+  LATHE_TRY_VOID(make_point(folder, true));
+  if (is_hidden()) return {};  // with a closed folder on the way to it
   LATHE_TRY_VOID(mount_new("tmpfs", folder, "mode=755,size=1m,nr_inodes=1k"));
   Fd above(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   covers_.push_back({folder, std::move(hidden), std::move(above)});
@@ -140,7 +150,8 @@ base::Result<void> BoxMounts::make_point(const fs::path& to, bool is_folder) {
   for (auto part = to.begin(); part != to.end(); ++part) {
     const bool is_last = std::next(part) == to.end();
     at /= *part;
-    if (!is_last && is_closed(at)) LATHE_TRY_VOID(hide(at));
+    if (!is_last && is_closed(at))
+      LATHE_TRY_VOID(cover(at, Fd(::open(at.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC))));
     if (is_last && ::access(at.c_str(), F_OK) == 0) continue;
     if (is_last && !is_folder) {
       Fd file(::open(at.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));

@@ -29,7 +29,8 @@ class BoxMounts {
   };
 
   base::Result<void> make_own_places(const std::vector<Fd>& trees);
-  base::Result<void> hide(const std::filesystem::path& folder);
+  // `hidden` is the folder as it was.
+  base::Result<void> cover(const std::filesystem::path& folder, Fd hidden);
   base::Result<Fd> open_tree(const std::filesystem::path& from) const;
   base::Result<void> attach(const Fd& tree, const BoxShown& shown);
   base::Result<void> make_point(const std::filesystem::path& to, bool is_folder);
