@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/doctor.h"
 #include "cli/files.h"
+#include "sys/box.h"
 
 namespace lathe::cli {
 namespace fs = std::filesystem;
@@ -46,6 +47,20 @@ Finding user_namespaces() {
   out.detail = "not allowed";
   out.advice = "sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000";
   return out;
+}
+
+// What a run is kept from, and by what.
+Finding boxes() {
+  const auto why = sys::probe_box();
+  if (why.empty())
+    return {.what = "boxes for runs",
+            .detail = ::geteuid() == 0 ? "namespaces, system call filter, a user for each run"
+                                       : "namespaces, system call filter; runs have this user"};
+  return {.what = "boxes for runs",
+          .verdict = Verdict::warning,
+          .detail = "not to be had: " + why,
+          .advice = "a run can read the server's folder, keys and environment, whoever submitted it, and a process that "
+                    "leaves it may outlive it: give tokens only to people you trust, or allow user namespaces"};
 }
 
 Finding fuse() {
@@ -92,7 +107,7 @@ Finding clock_state() {
 }  // namespace
 
 std::vector<Finding> examine_kernel() {
-  return {control_groups(), user_namespaces(), fuse(), gpus(), open_files(), clock_state()};
+  return {control_groups(), user_namespaces(), boxes(), fuse(), gpus(), open_files(), clock_state()};
 }
 
 }  // namespace lathe::cli

@@ -1,3 +1,4 @@
+#include "cli/box_warning.h"
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/files.h"
@@ -31,6 +32,9 @@ base::Result<int> create(Call& call) {
       {"name", call.argument(0)}, {"role", typed.value_or("role", "contributor")}, {"expires_in_days", days}};
   if (auto workspace = typed.find("only-workspace")) body["workspace"] = *workspace;
   LATHE_TRY(auto text, call.api().send("POST", api_path({"tokens"}), json::serialize(body)));
+  // Who submits runs is as mighty as a run is.
+  if (const auto role = typed.value_or("role", "contributor"); role == "contributor" || role == "operator")
+    warn_where_runs_have_no_boxes(call);
   auto file = typed.find("save");
   if (!file) {
     say("the token is shown only now");

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/strings.h"
+#include "cli/box_warning.h"
 #include "cli/call.h"
 #include "cli/commands.h"
 #include "cli/files.h"
@@ -139,6 +140,7 @@ base::Result<int> up(Call& call) {
   LATHE_TRY(Start start, spawn(args, log_file));
   if (start == Start::ready) {
     LATHE_TRY(auto server, read_server_file(args.state));
+    warn_where_runs_have_no_boxes(call);
     return report(call, server, log_file);
   }
   // Another `lathe up` may have been faster; then its server is ours too, as soon as it answers.

@@ -136,6 +136,7 @@ rt::Task<std::string> LocalProvider::start(RunnerStart start) {
                                      fmt::format("LATHE_ATTEMPT={}", start.task.attempt),
                                      fmt::format("LATHE_NODE={}", start.task.node)};
   if (config_.descriptors > 0) variables.push_back(fmt::format("LATHE_DESCRIPTORS={}", config_.descriptors));
+  variables.insert(variables.end(), config_.variables.begin(), config_.variables.end());
   co_return base::value_or_throw(co_await pool_.run(home_, [&]() -> base::Result<std::string> {
     LATHE_TRY_VOID(check_room(config_.work));
     spares_.give(work);

@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "envs/engine_arguments.h"
 #include "sys/command.h"
+#include "sys/machine.h"
 
 namespace lathe::envs {
 namespace {
@@ -150,12 +151,22 @@ std::vector<std::string> ContainerEngine::command(const ContainerRun& run) const
   }
   // No entry point of the image: the program is ours to say. The node's own network and shared memory, as without one.
   out.insert(out.end(), {"run", "--pull=never", "--network=host", "--entrypoint="});
-  if (!wants_own_memory(run.arguments)) out.emplace_back("--ipc=host");
+  const bool own_memory = wants_own_memory(run.arguments);
+  if (!own_memory && !run.is_confined) out.emplace_back("--ipc=host");
+  // As much as a box has: half of the memory, of which only what is used counts.
+  if (!own_memory && run.is_confined)
+    out.push_back(fmt::format("--shm-size={}b", std::max<std::int64_t>(sys::read_machine().memory_bytes / 2, 64 << 20)));
+  if (run.is_confined) out.insert(out.end(), {"--cap-drop=all", "--security-opt=no-new-privileges"});
+  if (run.processes > 0 && ::geteuid() == 0) out.push_back(fmt::format("--pids-limit={}", run.processes));
   out.push_back(limit("nofile", RLIMIT_NOFILE));
   out.push_back(limit("nproc", RLIMIT_NPROC));
   if (is_podman_) out.emplace_back("--log-driver=passthrough");
   if (is_podman_ && ::geteuid() != 0) out.emplace_back("--userns=keep-id");
-  if (!is_podman_) out.push_back(fmt::format("--user={}:{}", ::geteuid(), ::getegid()));
+  if (!run.user.empty())
+    out.push_back("--user=" + run.user);
+  else if (!is_podman_)
+    out.push_back(fmt::format("--user={}:{}", ::geteuid(), ::getegid()));
+  if (!run.home.empty()) out.push_back("--env=HOME=" + run.home.string());
   if (run.all_gpus) out.emplace_back(is_podman_ ? "--device=nvidia.com/gpu=all" : "--gpus=all");
   if (!run.is_kept) out.emplace_back("--rm");
   if (!run.cgroup.empty()) out.push_back("--cgroup-parent=" + run.cgroup);

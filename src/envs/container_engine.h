@@ -30,6 +30,11 @@ struct ContainerRun {
   std::vector<std::string> argv;
   std::vector<std::string> arguments = {};  // of a definition, as engine_arguments() gives them
   bool all_gpus = false;
+  // Without capabilities, new privileges and the node's shared memory.
+  bool is_confined = false;
+  std::string user = {};            // "UID:GID" of its processes; empty: whoever the engine makes them
+  std::filesystem::path home = {};  // of that user; one of the binds
+  std::int64_t processes = 0;       // most at once; 0: the engine's own limit
   bool is_kept = false;     // until remove(); else it goes with its process
   std::string cgroup = {};  // the group below which it gets its own; empty: one of the engine's choice
 };

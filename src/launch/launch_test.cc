@@ -117,6 +117,21 @@ TEST_F(PlainLauncherTest, RefusesWhatCannotStartWithAHint) {
   EXPECT_EQ(base::Code::invalid, PlainLauncher().prepare(input_).error().code());
 }
 
+TEST(AllowedEnvironment, HoldsNoSecretAndWhatTheSiteNames) {
+  const Variables given{{"AWS_SECRET_ACCESS_KEY", "hush"}, {"CUDA_HOME", "/cuda"},      {"TF_TOKEN", "hush"},
+                        {"LC_ALL", "C"},                   {"HF_HOME", "/hf"},          {"HF_TOKEN", "named"},
+                        {"http_proxy", "http://proxy:1"},  {"https_proxy", "http://me:hush@proxy:1"}};
+  for (const auto& [name, value] : given) ::setenv(name.c_str(), value.c_str(), 1);
+  const auto plain = allowed_environment({});
+  EXPECT_EQ("/cuda", plain.at("CUDA_HOME"));
+  EXPECT_EQ("C", plain.at("LC_ALL"));
+  EXPECT_EQ("http://proxy:1", plain.at("http_proxy"));
+  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "TF_TOKEN", "HF_HOME", "https_proxy"})
+    EXPECT_FALSE(plain.contains(name)) << name;
+  EXPECT_EQ("named", allowed_environment({"HF_*"}).at("HF_TOKEN"));
+  for (const auto& variable : given) ::unsetenv(variable.first.c_str());
+}
+
 TEST(InheritedEnvironment, LeavesTheRunnersOwnVariablesOut) {
   ::setenv("LATHE_RUN_TOKEN", "secret", 1);
   ::setenv("ORDINARY", "kept", 1);

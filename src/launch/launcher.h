@@ -55,5 +55,9 @@ class PlainLauncher : public Launcher {
 std::vector<std::string> to_environment(const Variables& variables);
 // The environment of this process, without what is only for the runner (LATHE_RUN_TOKEN and its companions).
 Variables inherited_environment();
+// Of those only what programs need everywhere and what is no secret: language, time zone, paths of programs and
+// libraries, settings of numeric libraries, GPUs and MPI, proxies without a password. `more` names others; one that ends
+// in * stands for all that begin so.
+Variables allowed_environment(const std::vector<std::string>& more);
 
 }  // namespace lathe::launch

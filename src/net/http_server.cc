@@ -132,7 +132,7 @@ struct HttpServer::Impl {
   std::filesystem::path socket_path;
 
   base::Result<void> listen_tcp(const ListenConfig& config);
-  base::Result<void> listen_unix(const std::filesystem::path& path);
+  base::Result<void> listen_unix(const std::filesystem::path& path, mode_t mode);
   bool is_full(const Listener& listener) const {
     return listener.sessions() >= static_cast<std::size_t>(context.limits.connections);
   }
@@ -157,7 +157,7 @@ std::uint16_t HttpServer::port() const { return impl_->port; }
 
 base::Result<void> HttpServer::listen(const ListenConfig& config) {
   LATHE_TRY_VOID(impl_->listen_tcp(config));
-  if (!config.unix_socket.empty()) LATHE_TRY_VOID(impl_->listen_unix(config.unix_socket));
+  if (!config.unix_socket.empty()) LATHE_TRY_VOID(impl_->listen_unix(config.unix_socket, config.unix_socket_mode));
   for (auto& listener : impl_->listeners) impl_->scope.spawn("http-accept", impl_->accept_from(listener));
   return {};
 }
@@ -188,12 +188,12 @@ base::Result<void> HttpServer::Impl::listen_tcp(const ListenConfig& config) {
   return {};
 }
 
-base::Result<void> HttpServer::Impl::listen_unix(const std::filesystem::path& path) {
+base::Result<void> HttpServer::Impl::listen_unix(const std::filesystem::path& path, mode_t mode) {
   LATHE_TRY(const auto address, UnixAddress::make(path));
   // A socket file that is left over from a killed server; the state folder's lock says that nobody owns it.
   ::unlink(path.c_str());
   LATHE_TRY(const int fd, open_listening(address.address()));
-  ::chmod(path.c_str(), 0600);  // before listen(): nobody gets in with the wider mode
+  ::chmod(path.c_str(), mode);  // before listen(): nobody gets in with a wider one
   LATHE_TRY_VOID(start_listening(fd));
   auto& listener = listeners.emplace_back(context.loop, fd);
   listener.gate.any_host = true;

@@ -27,6 +27,7 @@ struct ListenConfig {
   std::uint16_t port = 0;  // 0: a free one
   std::optional<TlsFiles> tls;
   std::filesystem::path unix_socket;       // empty: none
+  mode_t unix_socket_mode = 0600;          // more only where its folder keeps others out
   std::vector<std::string> allowed_hosts;  // further Host names beside loopback and `host`
 };
 

@@ -27,9 +27,14 @@ Folder open_folder(const fs::path& path) {
   return folder;
 }
 
+// What was given to the run's user, whose processes are gone, is ours again.
+bool take_back(DIR* folder, const struct stat& status) {
+  return status.st_uid == ::geteuid() || ::fchown(::dirfd(folder), ::geteuid(), ::getegid()) == 0;
+}
+
 bool is_as_made(DIR* folder) {
   struct stat status{};
-  if (::fstat(::dirfd(folder), &status) != 0 || status.st_uid != ::geteuid()) return false;
+  if (::fstat(::dirfd(folder), &status) != 0 || !take_back(folder, status)) return false;
   const bool plain = (status.st_mode & 07000) == 0 && (status.st_mode & 0700) == 0700;
   return plain && ::flistxattr(::dirfd(folder), nullptr, 0) <= 0;
 }
@@ -58,6 +63,11 @@ bool clear_or_remove(const fs::path& path) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& box_folders() {
+  static const std::vector<std::string> kFolders{"tmp", "var-tmp", "home"};
+  return kFolders;
+}
 
 const std::vector<std::string>& kept_folders() {
   static const std::vector<std::string> kFolders{"outputs", "logs"};

@@ -12,6 +12,8 @@ namespace lathe::runner {
 
 // The folders of a run whose files are kept.
 const std::vector<std::string>& kept_folders();
+// The folders in a task's folder box/: its /tmp, its /var/tmp, and its home where it has a user of its own.
+const std::vector<std::string>& box_folders();
 
 // False when something could not be removed.
 bool make_bare(const std::filesystem::path& folder, std::span<const std::string> kept);

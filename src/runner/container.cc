@@ -18,6 +18,16 @@ std::vector<envs::Bind> binds_of(const envs::Realised& environment, const Spool&
   return out;
 }
 
+// What the box would do for the program, the engine does.
+void confine(envs::ContainerRun& run, const RunBox& box, const Spool& spool) {
+  run.is_confined = true;
+  run.processes = box.most_processes();
+  if (!box.user()) return;
+  run.user = fmt::format("{}:{}", box.user()->user, box.user()->group);
+  run.home = spool.box_folder() / "home";
+  run.binds.push_back({run.home, false});
+}
+
 }  // namespace
 
 base::Result<Container> Container::of(const SpoolHeader& header, const std::string& engine) {
@@ -26,8 +36,10 @@ base::Result<Container> Container::of(const SpoolHeader& header, const std::stri
 }
 
 launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs::Realised& environment,
-                                    const Spool& spool, const Order& order) {
+                                    const Spool& spool, const Order& order,
+                                    const RunBox* box) {
   envs::ContainerRun run;
+  prefix_ = environment.prefix;
   run.image = environment.image;
   run.name = name_;
   run.is_kept = true;
@@ -43,6 +55,7 @@ launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs:
     else
       base::log::warn("no cgroup: the memory limit is not enforced", {{"error", group.error().text()}});
   }
+  if (box) confine(run, *box, spool);
   for (const auto& [name, value] : spec.environment)
     if (envs::has_meaning_in_images(name)) run.variables.push_back(name);
   // The programs of the environment come before those of the image, whose PATH only the image knows; "python", as the
@@ -55,6 +68,14 @@ launch::ProcessSpec Container::wrap(const launch::ProcessSpec& spec, const envs:
     run.argv.insert(run.argv.begin(),
                     {"/bin/sh", "-c", "command -v python >/dev/null || exec python3 \"$@\"; exec python \"$@\""});
   return {.argv = engine_.command(run), .environment = spec.environment, .directory = "/"};
+}
+
+std::vector<sys::BoxShown> Container::shown(const Spool& spool) const {
+  std::vector<sys::BoxShown> out;
+  for (const auto& folder : {spool.run_folder(), spool.metrics_folder(), spool.data_folder(), spool.box_folder() / "home"})
+    out.push_back({folder, folder, false});
+  if (!prefix_.empty()) out.push_back({prefix_, prefix_, true});
+  return out;
 }
 
 void Container::explain(model::ExitRecord& exit, const Order& order) const {
@@ -71,7 +92,7 @@ void Container::explain(model::ExitRecord& exit, const Order& order) const {
 
 void Container::remove() {
   engine_.remove(name_);
-  sys::Cgroup::remove_tree(name_);
+  sys::Cgroup::end_tree(name_, sys::kKillLimit);
   group_.reset();
 }
 

@@ -9,8 +9,10 @@
 #include "envs/container_engine.h"
 #include "envs/realiser.h"
 #include "launch/launcher.h"
+#include "runner/run_box.h"
 #include "runner/server_link.h"
 #include "runner/spool.h"
+#include "sys/box.h"
 #include "sys/cgroup.h"
 
 namespace lathe::runner {
@@ -22,7 +24,9 @@ class Container {
 
   // The process that runs `spec` inside of the environment's image.
   launch::ProcessSpec wrap(const launch::ProcessSpec& spec, const envs::Realised& environment, const Spool& spool,
-                           const Order& order);
+                           const Order& order, const RunBox* box);
+  // What of the hidden folders the engine needs for it.
+  std::vector<sys::BoxShown> shown(const Spool& spool) const;
   // What the engine's exit status means beyond the program's own.
   void explain(model::ExitRecord& exit, const Order& order) const;
   void remove();
@@ -31,6 +35,7 @@ class Container {
   Container(envs::ContainerEngine engine, std::string name) : engine_(std::move(engine)), name_(std::move(name)) {}
   envs::ContainerEngine engine_;
   std::string name_;
+  std::string prefix_;  // of the environment
   std::optional<sys::Cgroup> group_;  // with the limits; the engine's own lies below it
 };
 

@@ -129,6 +129,7 @@ base::Result<void> deliver(ServerLink& link, const Parcel& parcel, BackoffLimits
   if (!delivered && delivered.error().code() != base::Code::fenced) return delivered;
   if (auto marked = parcel.spool.mark_delivered(); !marked)
     base::log::warn("spool not marked", {{"error", marked.error().text()}});
+  if (parcel.before_removal) parcel.before_removal();
   parcel.spool.remove();
   return delivered;
 }

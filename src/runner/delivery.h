@@ -2,6 +2,8 @@
 // for one that adopted it. Every step may be repeated; the spool goes away only after the server acknowledged the end.
 #pragma once
 
+#include <functional>
+
 #include "base/error.h"
 #include "model/run.h"
 #include "runner/artifact_uploader.h"
@@ -27,6 +29,8 @@ struct Parcel {
   std::vector<std::string> kept_folders;  // what of the run folder is uploaded
   const model::ExitRecord& exit;
   SpoolSync* sync;  // for a delivery that has to wait; null: what there is has been on disk for long
+  // After the end is acknowledged, before anything is removed: waits for processes that hang in the kernel. May be empty.
+  std::function<void()> before_removal = {};
 };
 
 // Returns when the server has acknowledged the end, with spool and run folder removed. fenced: they are removed as

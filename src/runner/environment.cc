@@ -10,7 +10,6 @@
 #include "envs/engine_arguments.h"
 #include "envs/index_environment.h"
 #include "sys/gpu.h"
-#include "sys/mounts.h"
 
 namespace lathe::runner {
 namespace {
@@ -51,8 +50,7 @@ base::Result<std::string> fetch_blob(ServerLink& link, const base::Digest& diges
 
 }  // namespace
 
-base::Result<envs::Realised> Environment::deliver(const std::string& why_no_namespace,
-                                                  const std::function<base::Result<void>()>& keep_going) {
+base::Result<envs::Realised> Environment::deliver(const std::function<base::Result<void>()>& keep_going) {
   notes_.clear();
   if (!order_.lock) return envs::UserManaged().realise(order_.environment);
   auto settings = settings_of(order_.realise);
@@ -64,15 +62,20 @@ base::Result<envs::Realised> Environment::deliver(const std::string& why_no_name
     if (!realised) return realised;
   }
   LATHE_TRY_VOID(envs::check_allowed(settings, realised->engine_arguments));
-  auto mounted = why_no_namespace.empty()
-                     ? sys::bind_read_only(realised->prefix, realised->prefix)
-                     : base::Result<void>(base::fail(base::Code::unsupported, "{}", why_no_namespace));
-  if (!mounted && mounted.error().code() != base::Code::unsupported) return base::fail(std::move(mounted).error());
-  if (!mounted)
-    notes_.push_back(fmt::format("the environment is not protected against writing: {}", mounted.error().text()));
   // What the run says goes before what the environment says.
   for (const auto& [name, value] : order_.environment.variables) realised->variables[name] = value;
   return realised;
+}
+
+base::Result<void> Environment::protect(const envs::Realised& realised, sys::Mounts& mounts,
+                                        const std::string& why_not) {
+  if (realised.prefix.empty()) return {};
+  auto mounted = why_not.empty() ? mounts.bind_read_only(realised.prefix, realised.prefix)
+                                 : base::Result<void>(base::fail(base::Code::unsupported, "{}", why_not));
+  if (!mounted && mounted.error().code() != base::Code::unsupported) return mounted;
+  if (!mounted)
+    notes_.push_back(fmt::format("the environment is not protected against writing: {}", mounted.error().text()));
+  return {};
 }
 
 std::string image_of(const Order& order) {

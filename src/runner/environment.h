@@ -12,6 +12,7 @@
 #include "envs/settings.h"
 #include "runner/server_link.h"
 #include "sys/fd.h"
+#include "sys/mounts.h"
 
 namespace lathe::runner {
 
@@ -21,12 +22,12 @@ class Environment {
   Environment(const Order& order, LinkFactory make_link, std::filesystem::path folder, std::filesystem::path log)
       : order_(order), make_link_(std::move(make_link)), folder_(std::move(folder)), log_(std::move(log)) {}
 
-  // Whether deliver() mounts something.
+  // Whether protect() mounts something.
   bool wants_namespace() const { return order_.lock.has_value(); }
-  // May be repeated. `keep_going` is asked all the time; its error ends a build. `why_no_namespace` is empty where
-  // there is one.
-  base::Result<envs::Realised> deliver(const std::string& why_no_namespace,
-                                       const std::function<base::Result<void>()>& keep_going);
+  // May be repeated. `keep_going` is asked all the time; its error ends a build.
+  base::Result<envs::Realised> deliver(const std::function<base::Result<void>()>& keep_going);
+  // Makes it read-only for the run; where `why_not` says that nothing can be mounted, that is noted.
+  base::Result<void> protect(const envs::Realised& realised, sys::Mounts& mounts, const std::string& why_not);
   // What was done otherwise than asked.
   const std::vector<std::string>& notes() const { return notes_; }
 

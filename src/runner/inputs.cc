@@ -9,7 +9,6 @@
 #include "cas/tree.h"
 #include "mount/manifest_tree.h"
 #include "runner/datastore_copy.h"
-#include "sys/mounts.h"
 
 namespace lathe::runner {
 namespace {
@@ -31,9 +30,16 @@ void Inputs::enter_namespace(bool is_wanted_anyway) {
                         return input.mode == model::InputMode::mount || input.path_on_compute.starts_with('/');
                       });
   if (!wanted) return;
+  mounts_ = &own_mounts_;
   auto entered = sys::enter_mount_namespace();
   has_namespace_ = entered.has_value();
   why_no_namespace_ = entered ? std::string() : entered.error().text();
+}
+
+void Inputs::use(sys::Mounts& mounts) {
+  mounts_ = &mounts;
+  has_namespace_ = true;
+  why_no_namespace_.clear();
 }
 
 base::Result<void> Inputs::deliver(ServerLink& link, const SnapshotDelivery& copy,
@@ -68,7 +74,7 @@ base::Result<void> Inputs::mount_one(const wire::InputOrder& input, const fs::pa
   if (has_namespace_) {
     // A folder that the server told of but that cannot be seen from here: the runner is somewhere else.
     auto mounted = input.folder.empty() ? base::Result<void>(base::fail(base::Code::unsupported, "it is not here"))
-                                        : sys::bind_read_only(input.folder, place);
+                                        : mounts_->bind_read_only(input.folder, place);
     if (!mounted) mounted = serve(input, place, how.link);
     if (mounted) {
       mounted_.push_back(place);
@@ -94,11 +100,11 @@ base::Result<void> Inputs::serve(const wire::InputOrder& input, const fs::path& 
     served.names = std::make_unique<DatastoreNames>(*served.source, order_.workspace, input.datastore);
     served.tree = std::make_unique<mount::LazyTree>(*served.names, input.path);
   }
-  LATHE_TRY(sys::Fd device, sys::mount_fuse(place));
+  LATHE_TRY(sys::Fd device, mounts_->mount_fuse(place));
   auto session = mount::Session::start(std::move(device), *served.tree, *served.source,
                                        {std::max(kCacheBytes / order_.inputs.size(), kLeastCacheBytes), shelf()});
   if (!session) {
-    sys::unmount(place);
+    mounts_->unmount(place);
     return base::fail(std::move(session).error());
   }
   served.session = std::move(*session);
@@ -128,7 +134,7 @@ base::Result<void> Inputs::copy_one(const wire::InputOrder& input, const fs::pat
   LATHE_TRY_VOID(copy_to(input, own, how));
   if (place == own) return {};
   if (input.path_on_compute.starts_with('/')) {
-    LATHE_TRY_VOID(sys::bind(own, place));  // seen there by this run alone
+    LATHE_TRY_VOID(mounts_->bind(own, place));  // seen there by this run alone
     mounted_.push_back(place);
     return {};
   }
@@ -183,7 +189,7 @@ void Inputs::interrupt() {
 }
 
 void Inputs::end() {
-  for (auto place = mounted_.rbegin(); place != mounted_.rend(); ++place) sys::unmount(*place);
+  for (auto place = mounted_.rbegin(); place != mounted_.rend(); ++place) mounts_->unmount(*place);
   mounted_.clear();
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) ::rmdir(folder->c_str());
   made_.clear();

@@ -1,7 +1,7 @@
 // Inputs: brings the data that a run reads to its processes. `mount`: a folder that this machine has already, bound
 // read-only; else a FUSE file system whose bytes come from the server; where neither is to be had, a copy. `download`:
-// a private copy. Mounts are in a namespace that only this runner and its processes are in, so nothing of them is left
-// whoever is killed. Main thread, but for interrupt().
+// a private copy. Mounts are in a namespace that only the run's processes are in (and, without a box, this runner), so
+// nothing of them is left whoever is killed. Main thread, but for interrupt().
 #pragma once
 
 #include "launch/launcher.h"
@@ -9,6 +9,7 @@
 #include "mount/session.h"
 #include "runner/link_source.h"
 #include "runner/task.h"
+#include "sys/mounts.h"
 
 namespace lathe::runner {
 
@@ -21,8 +22,12 @@ class Inputs {
   Inputs(const Order& order, Places places, LinkFactory make_link, BackoffLimits backoff);
   ~Inputs() { end(); }
 
-  // While this process has one thread; when an input needs it, or somebody else does.
+  // Mounts are made in there from now on.
+  void use(sys::Mounts& mounts);
+  // Instead, while this process has one thread: when an input needs a namespace, or somebody else does, it is ours.
   void enter_namespace(bool is_wanted_anyway = false);
+  // Where mounts are made.
+  sys::Mounts& mounts() { return *mounts_; }
   // Empty where there is one.
   const std::string& why_no_namespace() const { return why_no_namespace_; }
   // Everything that was delivered before is taken away first, so it may be repeated. `copy` puts a tree into a folder.
@@ -65,6 +70,8 @@ class Inputs {
   const Places places_;
   const LinkFactory make_link_;
   const BackoffLimits backoff_;
+  sys::OwnMounts own_mounts_;
+  sys::Mounts* mounts_ = &own_mounts_;
   bool has_namespace_ = false;
   std::string why_no_namespace_ = "it was not asked for";
   bool looked_for_shelf_ = false;

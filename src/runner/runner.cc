@@ -61,12 +61,17 @@ base::Result<void> run(const RunnerOptions& options) {
     return adopt_spool({.spool = options.adopt, .backoff = {}}, make_link);
   }
   LATHE_TRY(SpoolHeader header, take_header());
+  std::optional<wire::BoxRules> box;
+  if (auto text = take_variable(wire::kBoxVariable); !text.empty()) {
+    LATHE_TRY(box, wire::decode_box_rules(text));
+  }
   LinkFactory make_link = [&] { return make_http_link(options.url, header, options.version); };
   TaskOptions task{.work = std::filesystem::absolute(options.work),
                    .header = header,
                    .url = options.url,
                    .backoff = {},
-                   .deliver_snapshot = write_snapshot};
+                   .deliver_snapshot = write_snapshot,
+                   .box = std::move(box)};
   return run_task(task, make_link);
 }
 

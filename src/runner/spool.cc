@@ -34,12 +34,14 @@ base::Result<sys::Fd> write_empty(const fs::path& path, std::string_view text) {
 }
 
 std::string format_header(const SpoolHeader& header) {
-  return json::serialize(json::object{{"format", header.format},
-                                      {"run", header.run},
-                                      {"attempt", header.attempt},
-                                      {"node", header.node},
-                                      {"token", header.token}}) +
-         "\n";
+  json::object out{{"format", header.format},
+                   {"run", header.run},
+                   {"attempt", header.attempt},
+                   {"node", header.node},
+                   {"token", header.token}};
+  if (header.box)
+    out["box"] = {{"pid", header.box->pid}, {"start", header.box->start}, {"boot", header.box->boot}};
+  return json::serialize(out) + "\n";
 }
 
 // Whole and locked before it has its name: whoever finds it may rely on both.
@@ -70,6 +72,9 @@ base::Result<SpoolHeader> parse_header(std::string_view text) {
     header.attempt = object.at("attempt").to_number<int>();
     header.node = object.at("node").to_number<int>();
     header.token = std::string(object.at("token").as_string());
+    if (const json::value* box = object.if_contains("box"))
+      header.box = {box->at("pid").to_number<pid_t>(), std::string(box->at("start").as_string()),
+                    std::string(box->at("boot").as_string())};
     return header;
   } catch (const std::exception& error) {
     return base::fail(base::Code::corrupt, "spool.json is damaged: {}", error.what());
@@ -89,18 +94,22 @@ std::string task_label(const SpoolHeader& header) {
                      base::sha256(header.token).hex().substr(0, 12));
 }
 
-base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys::FileSystem& files) {
-  Spool spool(work / "spool", files);
-  spool.header_ = std::move(header);
-  if (auto made = make_folder(spool.folder_, 0700); !made && made.error().code() == base::Code::not_found) {
+base::Result<void> Spool::make_folders(const fs::path& work) {
+  if (auto made = make_folder(work / "spool", 0700); !made && made.error().code() == base::Code::not_found) {
     std::error_code failed;
     fs::create_directories(work, failed);
-    LATHE_TRY_VOID(make_folder(spool.folder_, 0700));
+    LATHE_TRY_VOID(make_folder(work / "spool", 0700));
   } else if (!made) {
     return base::fail(std::move(made).error());
   }
-  LATHE_TRY_VOID(make_folder(spool.run_folder(), 0700));
-  LATHE_TRY_VOID(make_folder(spool.metrics_folder(), 0700));
+  LATHE_TRY_VOID(make_folder(work / "run", 0700));
+  return make_folder(work / "metrics", 0700);
+}
+
+base::Result<Spool> Spool::create(const fs::path& work, SpoolHeader header, sys::FileSystem& files) {
+  Spool spool(work / "spool", files);
+  spool.header_ = std::move(header);
+  LATHE_TRY_VOID(make_folders(work));
   if (::access((spool.folder_ / kHeader).c_str(), F_OK) == 0)
     return base::fail(base::Code::conflict, "{} holds a spool already", spool.folder_.string());
   LATHE_TRY(spool.lock_, write_header(spool.folder_, spool.header_));
@@ -208,9 +217,9 @@ bool Spool::is_delivered() const { return ::access((folder_ / kDelivered).c_str(
 void Spool::remove() {
   bool bare = make_bare(run_folder(), kept_folders());
   bare = make_bare(metrics_folder(), {}) && bare;
-  std::error_code failed;
-  fs::remove_all(data_folder(), failed);
-  bare = bare && !failed && make_files_bare();
+  bare = make_bare(data_folder(), {}) && bare;
+  bare = make_bare(box_folder(), box_folders()) && bare;
+  bare = bare && make_files_bare();
   // The last, and only when nothing else is left: as long as it is there the provider takes this for a spool and sweeps
   // all of it.
   const fs::path unnamed = folder_ / kBareHeader;

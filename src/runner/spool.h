@@ -1,6 +1,7 @@
 // Spool: the folder where a runner keeps what it has not delivered yet (docs/formats/spool.md). Owned by one process at
-// a time, proved by a lock on spool.json which the guardian of the user's processes holds as well: whoever gets the
-// lock knows that the runner and all processes of the run are dead. Lives on the runner's main thread.
+// a time, proved by a lock on spool.json. Whoever gets the lock knows that the runner is dead; that the processes of the
+// run are, too, is known when the first process of its box is gone, which the header names. Lives on the runner's main
+// thread.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "model/run.h"
+#include "sys/box.h"
 #include "sys/fd.h"
 #include "sys/file_system.h"
 #include "wire/order.h"
@@ -23,6 +25,8 @@ struct SpoolHeader {
   std::string run;
   int attempt = 0, node = 0;
   std::string token;  // the file is readable by its owner only
+  // The first process of the run's box (sys/box.h). When it is gone no process of the run is left.
+  std::optional<sys::BoxName> box = {};
 };
 
 // For what the system keeps under a name for this task: unlike that of any other task on this machine, also of another
@@ -31,6 +35,8 @@ std::string task_label(const SpoolHeader& header);
 
 class Spool {
  public:
+  // The folders of a task that every run has; those that an earlier task left bare serve as well.
+  static base::Result<void> make_folders(const std::filesystem::path& work);
   // In `work`/spool, with the run folder `work`/run beside it. conflict when there is one already.
   static base::Result<Spool> create(const std::filesystem::path& work, SpoolHeader header,
                                     sys::FileSystem& files = sys::linux_file_system());
@@ -47,6 +53,9 @@ class Spool {
   std::filesystem::path run_folder() const { return folder_.parent_path() / "run"; }
   // Copies and mount points of the inputs; there only when the run has some.
   std::filesystem::path data_folder() const { return folder_.parent_path() / "data"; }
+
+  // What the run's box has to itself: /tmp, /var/tmp, a home.
+  std::filesystem::path box_folder() const { return folder_.parent_path() / "box"; }
 
   // Where the script writes its metric journals.
   std::filesystem::path metrics_folder() const { return folder_.parent_path() / "metrics"; }

@@ -19,7 +19,6 @@ namespace {
 // Most short runs are over by then and cost neither threads nor connections.
 constexpr base::Duration kShortLife = std::chrono::milliseconds(150);
 constexpr int kPipeBytes = 1 << 20;
-constexpr auto kKillLimit = std::chrono::seconds(60);
 // Pieces of output taken before the other descriptors are looked at again.
 constexpr int kPumpsPerTurn = 16;
 
@@ -69,6 +68,7 @@ void Supervisor::make_cgroup() {
 
 // What a longer life leaves in the page cache is counted against its group, and so is a process that does not die.
 void Supervisor::leave_cgroup_to_the_next(const std::optional<sys::GuardianReport>& report) {
+  if (group_ && ((report && report->unkillable > 0) || hung_ > 0)) return group_->abandon();
   const bool is_clean = report && report->unkillable == 0 && !meter_;
   if (group_ && is_clean) group_->leave_idle();
 }
@@ -82,22 +82,39 @@ base::Result<model::ExitRecord> Supervisor::run(sys::SpawnRequest program) {
   if (group_) program.cgroups = group_->join_descriptors();
   program.output = program.error = pipe.write.get();
   started_ = sys::utc_now();
-  auto save_rest = [&] { shop_.log.save_rest(pipe.read.get()); };
-  LATHE_TRY(auto guardian, sys::Guardian::start(program, {.group = group_ ? &*group_ : nullptr,
-                                                          .keep = {shop_.spool_lock, pipe.read.get()},
-                                                          .last_words = save_rest}));
-  guardian_.emplace(std::move(guardian));
+  LATHE_TRY_VOID(start(program, pipe));
   pipe.write.reset();
   output_ = std::move(pipe.read);
   on_inbox();  // a wish that came while the folder was prepared
   loop();
   auto report = guardian_->read_report();
-  if (!report) sys::kill_own_descendants(kKillLimit);  // the runner is a subreaper, too: the rest has come to it
+  // The runner is a subreaper, too: what a guardian without a box left has come to it.
+  if (!report) hung_ = shop_.box ? hung_in_box() : sys::kill_own_descendants(sys::kKillLimit);
   drain();
   if (report && !report->started) return base::fail(base::Error(report->start_code, report->start_error));
   auto record = make_record(report);
   leave_cgroup_to_the_next(report);
   return record;
+}
+
+base::Result<void> Supervisor::start(const sys::SpawnRequest& program, const sys::Pipe& pipe) {
+  if (shop_.box) {
+    LATHE_TRY_VOID(shop_.box->run(program, pipe.read.get(), fmt::format("{}", shop_.order.segment_bytes)));
+    guardian_ = shop_.box;
+    return {};
+  }
+  auto save_rest = [this, read = pipe.read.get()] { shop_.log.save_rest(read); };
+  LATHE_TRY(auto guardian, sys::Guardian::start(program, {.group = group_ ? &*group_ : nullptr,
+                                                          .keep = {shop_.spool_lock, pipe.read.get()},
+                                                          .last_words = save_rest}));
+  guardian_ = &own_guardian_.emplace(std::move(guardian));
+  return {};
+}
+
+// Its first process was killed, and the kernel kills the others.
+int Supervisor::hung_in_box() const {
+  if (shop_.box->wait_until_gone(sys::kKillLimit)) return 0;
+  return std::max(1, static_cast<int>(sys::descendants(shop_.box->pid()).size()));
 }
 
 void Supervisor::loop() {
@@ -232,8 +249,8 @@ model::ExitRecord Supervisor::make_record(const std::optional<sys::GuardianRepor
     exit.reason = model::EndReason::exited;
     if (exit.exit_code != 0) exit.message = fmt::format("exit code {}", exit.exit_code);
   }
-  if (report && report->unkillable > 0)
-    exit.message += fmt::format("; {} processes hang in the kernel", report->unkillable);
+  exit.unkillable = report ? report->unkillable : hung_;
+  if (exit.unkillable > 0) exit.message += fmt::format("; {} processes hang in the kernel", exit.unkillable);
   return exit;
 }
 

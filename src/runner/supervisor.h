@@ -22,6 +22,7 @@
 #include "runner/spool_sync.h"
 #include "runner/usage_meter.h"
 #include "runner/watcher.h"
+#include "sys/box.h"
 #include "sys/cgroup.h"
 #include "sys/clock.h"
 #include "sys/guardian.h"
@@ -44,6 +45,7 @@ struct Workshop {
   Inbox& inbox;
   int signals;              // SIGTERM and companions come out here
   int spool_lock;           // the guardian holds it too
+  sys::Box* box;            // in which the program runs; null: it has a guardian alone
   std::string group;        // name of the control group
   std::string group_slot;   // where it may lie idle between two runs; empty: nowhere
   base::Duration deadline;  // on the boot clock; max(): none
@@ -61,8 +63,10 @@ class Supervisor {
 
  private:
   base::Result<void> prepare_timers();
+  base::Result<void> start(const sys::SpawnRequest& program, const sys::Pipe& pipe);
   void make_cgroup();
   void leave_cgroup_to_the_next(const std::optional<sys::GuardianReport>& report);
+  int hung_in_box() const;
   void loop();
   void on_output();
   void on_signal();
@@ -77,7 +81,8 @@ class Supervisor {
 
   Workshop shop_;
   std::optional<sys::Cgroup> group_;
-  std::optional<sys::Guardian> guardian_;
+  std::optional<sys::Guardian> own_guardian_;  // where there is no box
+  sys::Guardian* guardian_ = nullptr;
   sys::Fd output_;
   std::optional<sys::BootTimer> limit_, grace_, life_;
   std::optional<ShipperThread> shipper_thread_;
@@ -89,6 +94,7 @@ class Supervisor {
   std::optional<UsageMeter> meter_;
   std::optional<model::EndReason> stop_;
   std::string stop_message_;
+  int hung_ = 0;  // processes that hang in the kernel, where no guardian could say so
   base::UtcTime started_;
 };
 

@@ -1,6 +1,9 @@
 #include "runner/task.h"
 
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
@@ -13,6 +16,7 @@
 #include "runner/delivery.h"
 #include "runner/environment.h"
 #include "runner/output_folders.h"
+#include "runner/run_box.h"
 #include "runner/supervisor.h"
 #include "sys/gpu.h"
 #include "sys/process.h"
@@ -24,6 +28,9 @@ namespace lathe::runner {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What a run's first process takes to kill the others, and a second more to save the end of the log.
+constexpr std::chrono::milliseconds kDeathLimit = sys::kKillLimit + std::chrono::seconds(1);
 
 // Long preparations listen to the server as well, from this point on.
 constexpr base::Duration kLongPreparation = std::chrono::milliseconds(150);
@@ -54,10 +61,29 @@ model::ExitRecord record_of_failure(model::EndReason reason, const base::Error& 
   return exit;
 }
 
+// What is made before the claim, while that costs nobody's time.
+struct Kit {
+  std::unique_ptr<LogRedactor> redactor;
+  base::Result<std::unique_ptr<RunBox>> box;  // null: the run has none
+};
+
+// Until no process that hangs in the kernel is left below us.
+void await_own_children() {
+  while (::wait(nullptr) > 0 || errno == EINTR) {
+  }
+}
+
 class Task {
  public:
-  Task(const TaskOptions& options, const LinkFactory& make_link, Spool& spool, Inbox& inbox, int signals)
-      : options_(options), make_link_(make_link), spool_(spool), inbox_(inbox), signals_(signals), link_(make_link()) {}
+  Task(const TaskOptions& options, const LinkFactory& make_link, Spool& spool, Inbox& inbox, int signals, Kit kit)
+      : options_(options),
+        make_link_(make_link),
+        spool_(spool),
+        inbox_(inbox),
+        signals_(signals),
+        link_(make_link()),
+        redactor_(std::move(kit.redactor)),
+        box_(std::move(kit.box)) {}
 
   base::Result<void> run() {
     auto claimed = retry(options_.backoff, signals_, [&] { return link_->claim(); });
@@ -69,8 +95,7 @@ class Task {
     claimed_at_ = sys::boot_time();
     inputs_.emplace(order_, Inputs::Places{spool_.data_folder(), spool_.run_folder()}, make_link_, options_.backoff);
     environment_.emplace(order_, make_link_, spool_.data_folder() / "wheels", build_log());
-    inputs_->enter_namespace(environment_->wants_namespace());  // before there is a second thread
-    LATHE_TRY(redactor_, make_patiently(LogRedactor::create));
+    choose_namespace();
     auto program = prepare();
     LogSpool log(spool_.folder(), static_cast<std::uint64_t>(order_.segment_bytes), redactor_.get());
     SegmentSync segments;
@@ -88,13 +113,42 @@ class Task {
       return base::fail(base::Code::fenced, "the attempt is over");
     }
     record(exit, log);
-    return deliver(*link_,
-                   {spool_, log, shipper, metrics, order_.log_name, &folder, &uploader, kept_folders_of(order_), exit,
-                    &sync},
-                   options_.backoff, signals_);
+    Parcel parcel{spool_,  log,       shipper,   metrics, order_.log_name,
+                  &folder, &uploader, kept_folders_of(order_), exit, &sync};
+    if (exit.unkillable > 0) parcel.before_removal = [this] { await_hung(); };
+    return deliver(*link_, parcel, options_.backoff, signals_);
   }
 
  private:
+  // Before there is a second thread. A container engine makes its own boxes: what it needs is mounted where we are.
+  void choose_namespace() {
+    uses_engine_ = order_.lock && !image_of(order_).empty();
+    if (uses_engine_) return leave_box();
+    if (box_ && *box_) return inputs_->use((*box_)->box());
+    inputs_->enter_namespace(environment_->wants_namespace());
+  }
+
+  // podman without root maps users itself, which it cannot do where only one is mapped: nothing is mounted for it.
+  void leave_box() {
+    uses_engine_ = true;
+    if (box_ && *box_) (*box_)->end();
+    if (::geteuid() == 0) inputs_->enter_namespace(true);
+  }
+
+  // In which the program runs; null: in none.
+  base::Result<sys::Box*> choose_box() {
+    if (!*box_ || (uses_engine_ && ::geteuid() != 0)) return nullptr;
+    if (!uses_engine_) return &(*box_)->box();
+    LATHE_TRY(engine_box_, (*box_)->start_engine_box(container_->shown(spool_), spool_.lock_fd()));
+    return engine_box_.get();
+  }
+
+  // The slot is ours, and so is the folder, as long as a process of the run is there.
+  void await_hung() {
+    await_own_children();
+    sys::Cgroup::end_tree(task_label(spool_.header()), sys::kKillLimit);
+  }
+
   base::Result<void> make_run_folder() {
     for (const auto& name : kept_folders())
       if (::mkdir((spool_.run_folder() / name).c_str(), 0755) != 0 && errno != EEXIST)
@@ -123,8 +177,10 @@ class Task {
 
   model::ExitRecord supervise(const sys::SpawnRequest& program, const Cargo& cargo) {
     for (;;) {
+      auto box = choose_box();
+      if (!box) return record_of_failure(model::EndReason::start_failed, box.error());
       Supervisor supervisor({order_, cargo.log, *redactor_, cargo.shipper, *link_, make_link_, cargo.folder,
-                             cargo.uploader, cargo.metrics, cargo.sync, *inputs_, inbox_, signals_, spool_.lock_fd(),
+                             cargo.uploader, cargo.metrics, cargo.sync, *inputs_, inbox_, signals_, spool_.lock_fd(), *box,
                              task_label(spool_.header()), container_ ? std::string() : spool_.slot(), deadline(),
                              options_.backoff});
       auto exit = supervisor.run(program);
@@ -160,13 +216,14 @@ class Task {
 
   base::Result<sys::SpawnRequest> prepare() {
     LATHE_TRY_VOID(spool_.write_order(order_));  // before anything is started: an adopter goes by it
+    if (!box_) return base::fail(box_.error());
     if (order_.snapshot) LATHE_TRY_VOID(deliver_snapshot());
     LATHE_TRY_VOID(make_run_folder());
-    LATHE_TRY(launch::Variables paths, deliver_data());
     if (order_.lock) LATHE_TRY_VOID(deliver_environment());
+    LATHE_TRY(launch::Variables paths, deliver_data());
     prepared_ = true;
     if (!order_.lock) {
-      LATHE_TRY(realised_, environment_->deliver({}, {}));
+      LATHE_TRY(realised_, environment_->deliver({}));
     }
     envs::Realised realised = std::move(realised_);
     for (auto& [name, value] : paths) realised.variables[name] = std::move(value);
@@ -174,7 +231,7 @@ class Task {
     launch::LaunchInput input{
         .command = order_.command,
         .interpreter = realised.interpreter,
-        .inherited = launch::inherited_environment(),
+        .inherited = *box_ ? (*box_)->inherited() : launch::inherited_environment(),
         .environment = std::move(realised.variables),
         .identity = {order_.run.value, order_.experiment, order_.workspace, order_.subscription_id,
                      order_.resource_group, options_.url, wire::script_token(options_.header.token),
@@ -185,10 +242,12 @@ class Task {
         .directory = spool_.run_folder(),
         .in_container = !realised.image.empty()};
     LATHE_TRY(launch::ProcessSpec spec, launch::PlainLauncher().prepare(input));
+    if (*box_) LATHE_TRY_VOID((*box_)->give_folders());
+    if (*box_ && !uses_engine_) LATHE_TRY_VOID((*box_)->show_programs(input.interpreter, spec.environment));
     if (input.in_container) {
       LATHE_TRY(auto container, Container::of(spool_.header(), order_.realise.engine));
       container_.emplace(std::move(container));
-      spec = container_->wrap(spec, realised, spool_, order_);
+      spec = container_->wrap(spec, realised, spool_, order_, box_->get());
     }
     sys::SpawnRequest program;
     program.argv = std::move(spec.argv);
@@ -224,9 +283,11 @@ class Task {
 
   base::Result<void> deliver_environment() {
     LATHE_TRY_VOID(prepare_patiently([&](const auto& keep_going) -> base::Result<void> {
-      LATHE_TRY(realised_, environment_->deliver(inputs_->why_no_namespace(), keep_going));
+      LATHE_TRY(realised_, environment_->deliver(keep_going));
       return {};
     }));
+    if (!realised_.image.empty() && !uses_engine_) leave_box();  // built only now
+    LATHE_TRY_VOID(environment_->protect(realised_, inputs_->mounts(), inputs_->why_no_namespace()));
     if (!environment_->notes().empty() && !link_->add_notes(environment_->notes()))
       base::log::warn("notes were not taken");
     return {};
@@ -282,6 +343,9 @@ class Task {
   std::unique_ptr<ServerLink> link_;
   Order order_;
   std::unique_ptr<LogRedactor> redactor_;
+  base::Result<std::unique_ptr<RunBox>> box_;
+  std::unique_ptr<sys::Box> engine_box_;
+  bool uses_engine_ = false;
   std::optional<Inputs> inputs_;  // after the order, which it looks at
   std::optional<Environment> environment_;
   envs::Realised realised_;
@@ -303,21 +367,53 @@ base::Result<Order> ask_for_order(const Spool& spool, ServerLink& link, BackoffL
 
 }  // namespace
 
+namespace {
+
+// Waits until no process is left of a run whose runner is dead; how many hang in the kernel.
+int await_end_of_run(const SpoolHeader& header, std::chrono::milliseconds limit) {
+  int hung = 0;
+  if (const sys::Fd first = header.box ? sys::open_process(*header.box) : sys::Fd()) {
+    // It kills the others by itself, unless somebody stopped it.
+    pollfd wait{first.get(), POLLIN, 0};
+    if (::poll(&wait, 1, static_cast<int>(limit.count())) == 0) {
+      ::syscall(SYS_pidfd_send_signal, first.get(), SIGKILL, nullptr, 0);
+      if (::poll(&wait, 1, static_cast<int>(limit.count())) == 0)
+        hung = std::max(1, static_cast<int>(sys::descendants(header.box->pid).size()));
+    }
+  }
+  return std::max(hung, sys::Cgroup::end_tree(task_label(header), limit));
+}
+
+}  // namespace
+
 base::Result<void> run_task(const TaskOptions& options, const LinkFactory& make_link) {
   LATHE_TRY(sys::Fd signals, make_patiently([] { return sys::block_signals({SIGTERM, SIGINT, SIGHUP}); }));
   LATHE_TRY_VOID(sys::become_subreaper());
   LATHE_TRY(auto inbox, make_patiently(Inbox::create));
-  LATHE_TRY(Spool spool, Spool::create(options.work, options.header));
-  return Task(options, make_link, spool, *inbox, signals.get()).run();
+  LATHE_TRY(auto redactor, make_patiently(LogRedactor::create));
+  Kit kit{std::move(redactor), std::unique_ptr<RunBox>()};
+  SpoolHeader header = options.header;
+  if (options.box) {
+    LATHE_TRY_VOID(Spool::make_folders(options.work));
+    kit.box = make_patiently([&] { return RunBox::start(*options.box, options.work, *kit.redactor); });
+    // In the spool before it is told to start anything: an adopter waits for it.
+    if (kit.box) header.box = (*kit.box)->name();
+  }
+  LATHE_TRY(Spool spool, Spool::create(options.work, std::move(header)));
+  return Task(options, make_link, spool, *inbox, signals.get(), std::move(kit)).run();
 }
 
 base::Result<void> adopt_spool(const AdoptOptions& options,
                                const std::function<std::unique_ptr<ServerLink>(const SpoolHeader&)>& make_link) {
   LATHE_TRY(sys::Fd signals, sys::block_signals({SIGTERM, SIGINT, SIGHUP}));
   LATHE_TRY(Spool spool, Spool::adopt(options.spool, options.patience));
-  // Where the guardian was killed, too, nobody has removed it; its processes are gone, as the lock says.
-  sys::Cgroup::remove_tree(task_label(spool.header()));
+  const int hung = await_end_of_run(spool.header(), kDeathLimit);
+  auto await_hung = [&] {
+    while (await_end_of_run(spool.header(), kDeathLimit) > 0) {
+    }
+  };
   if (spool.is_delivered()) {
+    if (hung > 0) await_hung();
     spool.remove();
     return {};
   }
@@ -333,6 +429,8 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
   if (!exit) {
     exit =
         record_of_failure(model::EndReason::node_lost, base::Error(base::Code::unavailable, "the runner was killed"));
+    exit->unkillable = hung;
+    if (hung > 0) exit->message += fmt::format("; {} processes hang in the kernel", hung);
     LATHE_TRY_VOID(spool.write_exit(*exit));
   }
   if (order && !image_of(*order).empty())
@@ -345,7 +443,10 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
   if (folder) uploader.emplace(*folder);
   if (order) {
     auto stand = retry(options.backoff, signals.get(), [&] { return link->log_stand(order->log_name); });
-    if (!stand && stand.error().code() == base::Code::fenced) spool.remove();
+    if (!stand && stand.error().code() == base::Code::fenced) {
+      if (hung > 0) await_hung();
+      spool.remove();
+    }
     if (!stand) return base::fail(std::move(stand).error());
     LATHE_TRY_VOID(log.reopen(stand->segment));
     shipper.resume_at(*stand);
@@ -362,6 +463,7 @@ base::Result<void> adopt_spool(const AdoptOptions& options,
                 kept_folders_of(order.value_or(Order())),
                 *exit,
                 nullptr};
+  if (hung > 0) parcel.before_removal = await_hung;
   return deliver(*link, parcel, options.backoff, signals.get());
 }
 

@@ -11,6 +11,7 @@
 #include "runner/retry.h"
 #include "runner/server_link.h"
 #include "runner/spool.h"
+#include "wire/box_rules.h"
 
 namespace lathe::runner {
 
@@ -26,6 +27,7 @@ struct TaskOptions {
   std::string url;  // as the script can reach the server
   BackoffLimits backoff;
   SnapshotDelivery deliver_snapshot;
+  std::optional<wire::BoxRules> box = {};  // absent: the run has none
 };
 
 // Returns when everything is delivered. fenced: the attempt was over, and all traces of it here are removed.

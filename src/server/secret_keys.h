@@ -32,9 +32,10 @@ class SecretKeys {
   // Throws not_found for a key that is not here.
   Key get(const std::string& id) const;
 
- private:
+  // Where they are.
   std::filesystem::path folder() const;
 
+ private:
   std::filesystem::path folder_;
 };
 

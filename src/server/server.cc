@@ -13,6 +13,7 @@
 #include "server/endpoints.h"
 #include "server/environment_builds.h"
 #include "server/retention.h"
+#include "server/run_boxes.h"
 #include "server/state_dir.h"
 #include "server/sweep.h"
 #include "sys/gpu.h"
@@ -45,6 +46,9 @@ compute::LocalConfig local_config(const ServerOptions& options, const StateDir& 
   config.launcher = site.launcher;
   config.descriptors = options.run_descriptors;
   config.machine = site.machine ? *site.machine : this_machine();
+  if (site.why_no_box.empty())
+    config.variables.push_back(
+        fmt::format("{}={}", wire::kBoxVariable, wire::encode_box_rules(make_box_rules(site, state))));
   return config;
 }
 
@@ -184,6 +188,8 @@ class Server {
   Task<void> open_doors() {
     auto listen = options_.listen;
     listen.unix_socket = state_.socket();
+    // For runs, which may have another user. Nobody else gets that far: the state folder is closed.
+    listen.unix_socket_mode = 0666;
     base::value_or_throw(http_.listen(listen));
     std::string url = fmt::format("{}://{}:{}", listen.tls ? "https" : "http", listen.host, http_.port());
     co_await reserve_.spend([&]() -> Task<void> {
@@ -275,6 +281,7 @@ std::unique_ptr<db::Database> open_database(const StateDir& state, rt::Loop& hom
 void serve(const ServerOptions& options) {
   auto state = base::value_or_throw(StateDir::open(options.state));
   auto site = base::value_or_throw(load_site_config(state.config()));
+  site.why_no_box = look_for_boxes(site);
   auto reserved = state.ensure_reserve();
   if (!reserved) base::log::warn("no space could be set aside", {{"why", reserved.error().text()}});
   bool reserve_is_full = reserved.has_value();

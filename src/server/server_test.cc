@@ -98,6 +98,9 @@ TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {
 TEST(SiteConfig, IsTheDefaultWithoutAFile) {
   auto config = load_site_config("/nonexistent/config.yaml");
   ASSERT_TRUE(config);
+  EXPECT_TRUE(config->box == BoxRule::off && config->run_as == "user alice" && config->most_processes == 100);
+  EXPECT_EQ(config->pass_variables, std::vector<std::string>{"HF_*"});
+  EXPECT_EQ(config->box_shows, std::vector<std::string>{"/srv/shared"});
   EXPECT_EQ(config->rules.gpu, model::GpuRule::optional);
   EXPECT_EQ(config->rules.size, model::SizeRule::fit);
 }
@@ -119,6 +122,11 @@ providers:
     enforce_memory: false
     stop_margin_seconds: 0.5
     delivery_patience_seconds: 60
+    box: "off"
+    run_as: user alice
+    processes: 100
+    pass_variables: [HF_*]
+    box_shows: [/srv/shared]
     machine: {cores: 4, memory_gb: 8, gpus: [a, b]}
 disk_budget_gb: 2
 store: {lease_hours: 1}
@@ -180,6 +188,9 @@ TEST(SiteConfig, RefusesWhatItDoesNotKnowByName) {
                              {"providers: {local: {gpus: optional}}", "providers.local.gpus"},
                              {"providers: {local: {gpu: maybe}}", "providers.local.gpu"},
                              {"providers: {local: {work_dir: relative}}", "providers.local.work_dir"},
+                             {"providers: {local: {box: maybe}}", "providers.local.box"},
+                             {"providers: {local: {run_as: 'user a b'}}", "providers.local.run_as"},
+                             {"providers: {local: {box_shows: [here]}}", "providers.local.box_shows"},
                              {"disk_budget_gb: -1", "disk_budget_gb"},
                              {"store: {lease_hours: 0.5}", "store.lease_hours"},
                              {"disk_budget_gb: .nan", "disk_budget_gb"},

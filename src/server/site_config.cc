@@ -37,6 +37,20 @@ std::chrono::milliseconds read_seconds(const std::string& name, const YAML::Node
   return std::chrono::milliseconds(static_cast<std::int64_t>(read_number(name, node, least, 86400) * 1000));
 }
 
+std::string read_run_as(const std::string& key, const YAML::Node& node) {
+  const std::string text = read_text(key, node);
+  const bool is_named = text.starts_with("user ") && text.size() > 5 && text.find_first_of(":/ \t", 5) == text.npos;
+  if (text != "slot" && text != "server" && !is_named) refuse(key, node, "slot, server, or 'user NAME'");
+  return text;
+}
+
+std::vector<std::string> read_folders(const std::string& key, const YAML::Node& node) {
+  auto folders = read_strings(key, node);
+  for (const auto& folder : folders)
+    if (!folder.starts_with('/')) refuse(key, node, "a list of absolute folders");
+  return folders;
+}
+
 void read_local(SiteConfig& config, const YAML::Node& node) {
   const std::string prefix = "providers.local";
   read_map(prefix, node,
@@ -59,6 +73,19 @@ void read_local(SiteConfig& config, const YAML::Node& node) {
                 [&](auto& n) { config.stop_margin = read_seconds(prefix + ".stop_margin_seconds", n, 0); }},
                {"delivery_patience_seconds",
                 [&](auto& n) { config.delivery_patience = read_seconds(prefix + ".delivery_patience_seconds", n, 1); }},
+               {"box",
+                [&](auto& n) {
+                  config.box = read_word<BoxRule>(
+                      prefix + ".box", n, {{"auto", BoxRule::automatic}, {"on", BoxRule::on}, {"off", BoxRule::off}});
+                }},
+               {"run_as", [&](auto& n) { config.run_as = read_run_as(prefix + ".run_as", n); }},
+               {"pass_variables",
+                [&](auto& n) { config.pass_variables = read_strings(prefix + ".pass_variables", n); }},
+               {"box_shows", [&](auto& n) { config.box_shows = read_folders(prefix + ".box_shows", n); }},
+               {"processes",
+                [&](auto& n) {
+                  config.most_processes = static_cast<std::int64_t>(read_number(prefix + ".processes", n, 0, 4e6));
+                }},
                {"enforce_memory", [&](auto& n) { config.enforce_memory = read_flag(prefix + ".enforce_memory", n); }},
            });
 }

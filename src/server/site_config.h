@@ -28,6 +28,9 @@ struct SiteLimits {
   base::Duration heartbeat = net::kHeartbeat;       // of streams that have nothing to tell
 };
 
+// Whether runs live in boxes: where one can be made, always, or never.
+enum class BoxRule { automatic, on, off };
+
 struct SiteConfig {
   model::SiteRules rules;                 // providers.local.gpu, providers.local.size
   std::vector<std::string> launcher;      // providers.local.launcher
@@ -38,6 +41,12 @@ struct SiteConfig {
   std::chrono::milliseconds stop_margin = std::chrono::seconds(15);
   // providers.local.delivery_patience_seconds: without any progress, before a delivery is broken off and begun anew
   std::chrono::milliseconds delivery_patience = std::chrono::minutes(10);
+  BoxRule box = BoxRule::automatic;          // providers.local.box
+  std::string run_as = "slot";               // providers.local.run_as: slot, server, or "user NAME"
+  std::vector<std::string> pass_variables;   // providers.local.pass_variables: names of the server's own
+  std::vector<std::string> box_shows;        // providers.local.box_shows: folders that every run sees, read-only
+  std::string why_no_box;                    // not read: found out at the start; empty: runs have boxes
+  std::int64_t most_processes = 16'384;      // providers.local.processes: of one node of a run; 0: no limit
   EnvironmentRules environments;          // environments
   std::filesystem::path key_folder;       // secrets.key_folder: where the keys of the workspaces' secrets are kept
   std::uint64_t disk_budget_bytes = 0;    // disk_budget_gb; 0: no budget

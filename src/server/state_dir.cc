@@ -135,6 +135,8 @@ Result<StateDir> StateDir::open(const fs::path& root) {
   fs::path absolute = fs::absolute(root).lexically_normal();
   LATHE_TRY_VOID(make_private_folder(absolute));
   for (const char* part : {"run", "live", "work", "store"}) LATHE_TRY_VOID(make_folder(absolute / part));
+  // A run's box shows it to a user of the run's own; from outside nobody comes through the folder above.
+  ::chmod((absolute / "run").c_str(), 0711);
   fs::path lock_path = absolute / "lock";
   int fd = ::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return base::fail(base::errno_error(errno, "open " + lock_path.string()));

@@ -68,6 +68,8 @@ Task<Response> get_server(Services& services, Request& request) {
   json::array gpus(machine.gpus.begin(), machine.gpus.end());
   co_return json_response({{"version", LATHE_VERSION},
                            {"started", base::format_utc(services.started)},
+                           {"boxes", services.core.site.why_no_box.empty()},
+                           {"why_no_boxes", services.core.site.why_no_box},
                            {"machine",
                             {{"cores", static_cast<double>(machine.millicores) / 1000},
                              {"memory_bytes", machine.memory_bytes},

@@ -244,6 +244,48 @@ void Cgroup::remove_tree(const std::string& name) {
   }
 }
 
+namespace {
+
+// Processes of the group and of those below it, zombies not counted.
+std::vector<pid_t> members(const fs::path& group) {
+  std::vector<pid_t> out;
+  for (auto line : base::split(read_small_file(group / "cgroup.procs").value_or(""), '\n'))
+    if (auto pid = base::parse_u64(line)) out.push_back(static_cast<pid_t>(*pid));
+  std::error_code absent;
+  for (const auto& inner : fs::directory_iterator(group, absent))
+    if (inner.is_directory(absent)) {
+      auto more = members(inner.path());
+      out.insert(out.end(), more.begin(), more.end());
+    }
+  return out;
+}
+
+}  // namespace
+
+int Cgroup::end_tree(const std::string& name, std::chrono::milliseconds limit) {
+  auto place = own_place();
+  if (!place) return 0;
+  const bool unified = place->memory_v1.empty();
+  std::vector<fs::path> groups{place->memory_v1 / name};
+  if (unified) groups = {place->unified / name, place->unified.parent_path() / name};
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  int left = 0;
+  for (const auto& group : groups)
+    for (auto pids = members(group); !pids.empty(); pids = members(group)) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        left += static_cast<int>(pids.size());
+        break;
+      }
+      if (!unified || !write_small_file(group / "cgroup.kill", "1"))
+        for (pid_t pid : pids) ::kill(pid, SIGKILL);
+      ::poll(nullptr, 0, 1);  // the kernel needs a moment to end them
+    }
+  if (left == 0) remove_tree(name);
+  return left;
+}
+
+void Cgroup::abandon() { folders_.clear(); }
+
 void Cgroup::kill_all() const {
   if (folders_.empty()) return;
   if (unified_ && write_small_file(folders_[0].path / "cgroup.kill", "1")) return;

@@ -3,6 +3,7 @@
 // so (unsupported or forbidden) and the caller does without: the process tree is then tracked by its subreaper alone.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -57,9 +58,14 @@ class Cgroup {
   // For the next one that looks into the slot. What cannot be left, or is not as it was because it reached its limit,
   // stays ours to remove.
   void leave_idle();
+  // Lets go of folders that processes which hang in the kernel keep; see end_tree().
+  void abandon();
   // A group of this name that a killed process left, and what a container engine made below it in every hierarchy. All
   // must be empty.
   static void remove_tree(const std::string& name);
+  // Kills every process in such a group until it is seen empty, and removes it. How many are left after the limit: they
+  // hang in the kernel.
+  static int end_tree(const std::string& name, std::chrono::milliseconds limit);
 
  private:
   Cgroup() = default;

@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "sys/process.h"
 #include "sys/process_tree.h"
+#include "sys/socket_message.h"
 
 namespace lathe::sys {
 namespace {
@@ -35,30 +36,11 @@ ForkRequest decode(std::string_view message) {
   return request;
 }
 
-union DescriptorBox {
-  char bytes[CMSG_SPACE(sizeof(int))];
-  cmsghdr head;
-};
-
 base::Result<void> send_request(int socket, const ForkRequest& request) {
-  std::string text = encode(request);
+  const std::string text = encode(request);
   if (text.size() > kForkRoom) return base::fail(base::Code::too_large, "a request of {} bytes", text.size());
-  iovec part{text.data(), text.size()};
-  DescriptorBox box{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (request.descriptor >= 0) {
-    message.msg_control = box.bytes;
-    message.msg_controllen = sizeof box.bytes;
-    cmsghdr* head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(head), &request.descriptor, sizeof(int));
-  }
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return base::fail(base::errno_error(errno, "asking for a fork"));
-  return {};
+  const bool has_descriptor = request.descriptor >= 0;
+  return send_message(socket, text, std::span(&request.descriptor, has_descriptor ? 1u : 0u));
 }
 
 struct Received {
@@ -68,22 +50,10 @@ struct Received {
 
 // Nothing: the other end is closed.
 std::optional<Received> receive_request(int socket) {
-  std::string text(kForkRoom, '\0');
-  iovec part{text.data(), text.size()};
-  DescriptorBox box{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = box.bytes;
-  message.msg_controllen = sizeof box.bytes;
-  ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (n <= 0) return std::nullopt;
-  Received out{decode({text.data(), static_cast<std::size_t>(n)}), Fd()};
-  if (cmsghdr* head = CMSG_FIRSTHDR(&message); head && head->cmsg_type == SCM_RIGHTS) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
-    out.descriptor.reset(fd);
-  }
+  auto message = receive_message(socket, kForkRoom);
+  if (!message) return std::nullopt;
+  Received out{decode(message->bytes), Fd()};
+  if (!message->descriptors.empty()) out.descriptor = std::move(message->descriptors.front());
   return out;
 }
 
@@ -152,12 +122,9 @@ base::Result<void> serve_forks(const ProcessTitle& title, const std::function<in
 }
 
 base::Result<void> ForkClient::connect() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return base::fail(base::errno_error(errno, "making a socket pair"));
-  Fd ours(ends[0]), theirs(ends[1]);
-  LATHE_TRY_VOID(starter_(theirs.get()));
-  socket_ = std::move(ours);
+  LATHE_TRY(SocketPair pair, make_socket_pair());
+  LATHE_TRY_VOID(starter_(pair.theirs.get()));
+  socket_ = std::move(pair.ours);
   return {};
 }
 

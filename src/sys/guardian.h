@@ -3,13 +3,16 @@
 // below the guardian; when we die, even by kill -9, the guardian sees the end of our socket, kills everything below it,
 // says its last words (a runner's saves what is still in the log's pipe), and only then lets go of what it holds (the
 // spool's lock). Should the guardian itself be killed, the program dies with it (parent-death signal), and the rest
-// comes to the next subreaper above. Compared with a PID namespace: no privileges, no private /proc to mount, the
-// program is not process 1 (whose signals mean something else), and one fork (about 0.2 ms) instead of one fork and two
-// mounts. Safe on any thread: the guardian uses nothing of ours but memory of its own.
+// comes to the next subreaper above; should both of us be killed, the rest lives on. A box (sys/box.h) does not have
+// this gap, and is what a run gets where the kernel allows it.
+//
+// start() is for any thread: it forks with fork(3), and glibc keeps its own locks (malloc, stdio, loader) usable in a
+// child of a process with threads. The guardian takes no other lock of ours: statics it needs are made before the fork.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,6 +25,9 @@
 
 namespace lathe::sys {
 
+// How long the kernel has to end processes that were killed. Who is left then hangs in it.
+inline constexpr std::chrono::seconds kKillLimit{10};
+
 // How it ended, once no process of it is left.
 struct GuardianReport {
   bool started = false;
@@ -30,7 +36,7 @@ struct GuardianReport {
   int wait_status = 0;
   double cpu_seconds = 0;               // of all processes
   std::int64_t peak_process_bytes = 0;  // of the largest one
-  int unkillable = 0;                   // processes that hang in the kernel
+  int unkillable = 0;                   // processes that hang in the kernel; the guardian lives as long as they do
 };
 
 struct GuardianOrder {
@@ -54,11 +60,13 @@ class Guardian {
   pid_t pid() const { return pid_; }
   void terminate();  // SIGTERM to every process of the program
   void kill();       // SIGKILL
-  // The report; absent when the guardian was killed, and the program with it. Its descendants then belong to the next
-  // subreaper above, who may kill them.
+  // The report; absent when the guardian was killed, and the program with it. Without a box its descendants then belong
+  // to the next subreaper above, who may kill them.
   std::optional<GuardianReport> read_report();
+  // Waits for the end of the guardian, which is that of all processes; false when it still lives after the limit.
+  bool wait_until_gone(std::chrono::milliseconds limit) const;
 
- private:
+ protected:
   Guardian(pid_t pid, Fd control) : pid_(pid), control_(std::move(control)) {}
   pid_t pid_;
   Fd control_;

@@ -32,24 +32,6 @@ bool write_text(const char* path, const std::string& text) {
   return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// Its own ids mean the same inside as outside, so that files and processes look as before.
-base::Result<void> enter_user_namespace() {
-  const uid_t user = ::geteuid();
-  const gid_t group = ::getegid();
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return refused("entering a user namespace");
-  // A process that may not be looked into does not own its files in /proc either.
-  const int dumpable = ::prctl(PR_GET_DUMPABLE);
-  ::prctl(PR_SET_DUMPABLE, 1);
-  const bool mapped = write_text("/proc/self/setgroups", "deny") &&
-                      write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)) &&
-                      write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
-  const int number = errno;
-  ::prctl(PR_SET_DUMPABLE, dumpable == 1 ? 1 : 0);
-  errno = number;
-  if (!mapped) return refused("mapping the user of a namespace");
-  return {};
-}
-
 base::Result<void> bind_with(std::uint64_t flags, const std::filesystem::path& from, const std::filesystem::path& to) {
   Fd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, from.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
   if (!tree) return refused(fmt::format("binding {}", from.string()));
@@ -65,10 +47,27 @@ base::Result<void> bind_with(std::uint64_t flags, const std::filesystem::path& f
 
 }  // namespace
 
+base::Result<void> map_own_user(uid_t user, gid_t group) {
+  // A process that may not be looked into does not own its files in /proc either.
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
+  ::prctl(PR_SET_DUMPABLE, 1);
+  const bool mapped = write_text("/proc/self/setgroups", "deny") &&
+                      write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)) &&
+                      write_text("/proc/self/gid_map", fmt::format("{0} {0} 1", group));
+  const int number = errno;
+  ::prctl(PR_SET_DUMPABLE, dumpable == 1 ? 1 : 0);
+  errno = number;
+  if (!mapped) return refused("mapping the user of a namespace");
+  return {};
+}
+
 base::Result<void> enter_mount_namespace() {
   if (::unshare(CLONE_NEWNS) != 0) {
     if (errno != EPERM) return refused("entering a mount namespace");
-    LATHE_TRY_VOID(enter_user_namespace());
+    const uid_t user = ::geteuid();
+    const gid_t group = ::getegid();
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return refused("entering a user namespace");
+    LATHE_TRY_VOID(map_own_user(user, group));
   }
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return refused("making the mounts private");
   return {};

@@ -66,13 +66,16 @@ int run_child(void* argument) {
   if (::getppid() != launch.parent) _exit(127);  // the parent died before the line above
   for (int group : request.cgroups)
     if (::write(group, "0", 1) != 1) return give_up(launch, "joining its cgroup");
-  if (!request.directory.empty() && ::chdir(request.directory.c_str()) != 0)
-    return give_up(launch, "entering its folder");
   const int sources[] = {request.input, request.output, request.error};
   for (int target = 0; target < 3; ++target)
     if (::dup2(sources[target] < 0 ? launch.null_fd : sources[target], target) < 0)
       return give_up(launch, "connecting its output");
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (request.confinement)
+    if (const char* step = confine(*request.confinement)) return give_up(launch, step);
+  // Only now: with the eyes of whoever it has become.
+  if (!request.directory.empty() && ::chdir(request.directory.c_str()) != 0)
+    return give_up(launch, "entering its folder");
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

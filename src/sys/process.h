@@ -5,10 +5,12 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "sys/confinement.h"
 #include "sys/fd.h"
 
 namespace lathe::sys {
@@ -19,6 +21,7 @@ struct SpawnRequest {
   std::string directory;                    // where the program starts; empty: here
   int input = -1, output = -1, error = -1;  // -1: /dev/null
   std::vector<int> cgroups;                 // open cgroup.procs files of the groups to join before the program starts
+  std::optional<Confinement> confinement = {};  // absent: it is started with all that we have
 };
 
 struct Child {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -64,6 +65,11 @@ std::vector<pid_t> descendants_by_scan(pid_t root) {
   return out;
 }
 
+bool has_children_files() {
+  static const bool kHasThem = ::access("/proc/thread-self/children", R_OK) == 0;
+  return kHasThem;
+}
+
 // Reaps what has ended; false when there is no child at all.
 bool reap_ended() {
   for (;;) {
@@ -89,9 +95,7 @@ base::Result<void> become_subreaper() {
 }
 
 std::vector<pid_t> descendants(pid_t root) {
-  static const bool has_children_files =
-      ::access(fmt::format("/proc/{0}/task/{0}/children", ::getpid()).c_str(), R_OK) == 0;
-  if (!has_children_files) return descendants_by_scan(root);
+  if (!has_children_files()) return descendants_by_scan(root);
   std::vector<pid_t> out;
   append_children(root, out);
   for (std::size_t i = 0; i < out.size(); ++i) append_children(out[i], out);
@@ -110,12 +114,15 @@ void signal_descendants(pid_t root, int signal) {
   }
 }
 
-int kill_own_descendants(std::chrono::milliseconds limit) {
+void prepare_process_tree() { has_children_files(); }
+
+int kill_own_descendants(std::chrono::milliseconds limit, const std::function<void()>& kill_all) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (reap_ended()) {
-    signal_descendants(::getpid(), SIGKILL);
+    kill_all ? kill_all() : signal_descendants(::getpid(), SIGKILL);
     if (!reap_ended()) return 0;
-    if (std::chrono::steady_clock::now() > deadline) return static_cast<int>(descendants(::getpid()).size());
+    if (std::chrono::steady_clock::now() > deadline)
+      return std::max(1, static_cast<int>(descendants(::getpid()).size()));
     ::poll(nullptr, 0, 1);  // the kernel needs a moment to end them
   }
   return 0;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,13 @@ std::vector<pid_t> descendants(pid_t root);
 // given to somebody else in between is never signalled.
 void signal_descendants(pid_t root, int signal);
 
-// Kills and reaps everything below this process (a subreaper) until nothing is left. Returns how many could not be
-// killed within `limit`: processes that hang in the kernel.
-int kill_own_descendants(std::chrono::milliseconds limit);
+// Kills and reaps everything below this process (a subreaper, or process 1) until nothing is left. Returns how many
+// could not be killed within `limit`: processes that hang in the kernel. `kill_all` sends the signals; without one each
+// descendant is looked for.
+int kill_own_descendants(std::chrono::milliseconds limit, const std::function<void()>& kill_all = {});
+
+// Before a fork whose child uses these functions: makes what they remember.
+void prepare_process_tree();
 
 // Field 22 of /proc/PID/stat: when the process started, in clock ticks since boot. With the pid it names one process
 // for ever. Empty when there is none.

@@ -59,6 +59,7 @@ void read_exit(Fields& fields, model::ExitRecord& exit) {
             "prepare-failed")
       .integer("exit_code", exit.exit_code)
       .integer("signal", exit.signal)
+      .integer("unkillable", exit.unkillable)
       .text("message", exit.message)
       .object("usage", [&](Fields& nested) { read_usage(nested, exit.usage); })
       .time("started", exit.started)

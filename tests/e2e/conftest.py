@@ -130,6 +130,15 @@ def client(server):
 
 
 @pytest.fixture
+def seen_by_runs():
+    """A folder of the machine that runs see and may write: unlike /tmp, of which each has its own."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-seen-", dir="/run" if os.geteuid() == 0 else pathlib.Path.home()))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
 def mark():
     """A value of the variable E2E_MARK by which a run's processes are found; none may be left."""
     value = new_id("mark")

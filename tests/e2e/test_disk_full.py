@@ -67,9 +67,9 @@ def few_inodes(tmp_path):
     folder.rmdir()
 
 
-def test_without_inodes_writes_are_507_the_rest_goes_on_and_recovers(make_server, few_inodes, tmp_path):
+def test_without_inodes_writes_are_507_the_rest_goes_on_and_recovers(make_server, few_inodes, seen_by_runs):
     server = make_server(few_inodes / "state").start().prepare()
-    client, pid, gate = server.client(), server.pid, tmp_path / "gate"
+    client, pid, gate = server.client(), server.pid, seen_by_runs / "gate"
     done = client.submit("echo before; mkdir -p outputs; echo kept > outputs/kept")
     client.wait(done, "Completed")
     live = client.submit(f"echo ready; while [ ! -e {gate} ]; do sleep 0.05; done; mkdir -p outputs; echo late > outputs/late; echo over")
@@ -120,7 +120,7 @@ def full(make_server, small_disk):
     client = server.client()
     done = client.submit("echo before; mkdir -p outputs; echo kept > outputs/kept")
     client.wait(done, "Completed")
-    gate = small_disk.parent / new_id("gate")
+    gate = pathlib.Path("/run") / new_id("gate")  # /tmp is another one for each run
     live = client.submit(f"echo ready; while [ ! -e {gate} ]; do sleep 0.05; done; echo over")
     wait_for(lambda: b"ready" in client.log(live), 30, "the live run")
     fill(small_disk)

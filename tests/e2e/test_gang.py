@@ -30,8 +30,8 @@ def submit(client, first, other, mark, **fields):
     return client.submit(line, compute="pool", node_count=2, environment=environment, **fields)
 
 
-def test_the_failure_of_one_node_stops_the_others(pair, mark, tmp_path):
-    client, gate = pair.client(), tmp_path / "gate"
+def test_the_failure_of_one_node_stops_the_others(pair, mark, seen_by_runs):
+    client, gate = pair.client(), seen_by_runs / "gate"
     run = submit(client, f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7", "echo up; sleep 600", mark)
     wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
     wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt"), 20, "the other node")
@@ -48,8 +48,8 @@ def test_a_node_that_ends_well_leaves_the_others_their_time(pair, mark):
     assert client.log(run, name="azureml-logs/70_driver_log_1.txt") == b"late\n"
 
 
-def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, tmp_path):
-    client, gate = pair.client(), tmp_path / "gate"
+def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, seen_by_runs):
+    client, gate = pair.client(), seen_by_runs / "gate"
     stubborn = "trap '' TERM; echo up; while :; do sleep 0.1; done"
     run = submit(client, f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7", stubborn, mark, grace_seconds=1)
     wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
@@ -58,9 +58,9 @@ def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, t
     assert client.wait(run, "Failed", deadline=60)["error"]["code"] == "script-failed"
 
 
-def test_a_runner_that_does_not_listen_is_killed_by_the_server(pair, mark, tmp_path):
+def test_a_runner_that_does_not_listen_is_killed_by_the_server(pair, mark, seen_by_runs):
     """Stopped by a signal: it neither hears the server nor dies of anything but SIGKILL."""
-    client, gate = pair.client(), tmp_path / "gate"
+    client, gate = pair.client(), seen_by_runs / "gate"
     first = f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7"
     run = submit(client, first, "echo up; sleep 600", mark, grace_seconds=0)
     wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")

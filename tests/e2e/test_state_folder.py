@@ -76,7 +76,7 @@ def test_private_files_are_private(make_server):
     server = make_server().start()
     for name in ("token", "server.json"):
         assert stat.S_IMODE((server.state / name).stat().st_mode) == 0o600, name
-    assert stat.S_IMODE((server.state / "run").stat().st_mode) == 0o700
+    assert stat.S_IMODE((server.state / "run").stat().st_mode) == 0o711
     assert stat.S_IMODE((server.state / "lathe.db").stat().st_mode) & 0o077 == 0
 
 
