@@ -24,7 +24,7 @@ struct LocalConfig {
   std::filesystem::path work;         // one folder per node task below it
   std::vector<std::string> launcher;  // command put before the runner's own, e.g. {"nice"}
   model::Machine machine;
-  std::vector<std::string> variables;  // further ones for runners, "NAME=value"
+  std::vector<std::string> variables = {};  // further ones for runners, "NAME=value"
   std::uint64_t descriptors = 0;  // what a runner sets as its soft limit of open files; 0: nothing
 };
 

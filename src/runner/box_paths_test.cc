@@ -26,7 +26,7 @@ TEST(BoxPaths, InsideIsByWholeNames) {
 
 TEST(BoxPaths, AFolderOfProgramsBelongsToTheOneAbove) {
   EXPECT_EQ(program_folder("/opt/tool/bin"), "/opt/tool");
-  EXPECT_EQ(program_folder("/root/.pyenv/shims"), "/root/.pyenv");
+  EXPECT_EQ(program_folder("/opt/versions/shims"), "/opt/versions");
   EXPECT_EQ(program_folder("/bin"), "/bin");
   EXPECT_EQ(program_folder("/opt/tool"), "/opt/tool");
 }

@@ -237,17 +237,6 @@ def test_a_fork_bomb_is_stopped_and_cleared_away(binary, mark, kind):
         assert not processes.with_environment("E2E_MARK", mark)
 
 
-def test_ten_thousand_children_end_with_their_run(site, mark):
-    if site.kind == "root":
-        pytest.skip("once is enough")
-    client = site.client()
-    code = "import os, signal\nfor i in range(10000):\n    if os.fork() == 0: signal.pause()\nprint('all', flush=True)"
-    run = submit(client, [PYTHON, "-S", "-E", "-c", code], mark)
-    client.wait(run, "Completed", deadline=180)
-    assert client.log(run) == b"all\n"
-    assert not processes.with_environment("E2E_MARK", mark)
-
-
 FREEZER = pathlib.Path("/sys/fs/cgroup/freezer")
 
 
