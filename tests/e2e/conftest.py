@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 
@@ -10,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-from harness import campaign, paths, processes  # noqa: E402
+from harness import campaign, meeting, paths, processes  # noqa: E402
 from harness.attempt import HeldAttempt  # noqa: E402
 from harness.client import new_id  # noqa: E402
 from harness.server import Server, holding_config, isolated_config  # noqa: E402
@@ -115,13 +114,16 @@ def holder(binary):
 
 
 @pytest.fixture
-def meeting_place():
-    """A folder where scripts of runs and the test leave each other files, whoever the runs belong to. Not in /tmp, which a
-    run may have for itself."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-meet-", dir="/var/tmp"))
-    folder.chmod(0o777)  # no sticky bit: both sides take files away
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def tmp_path():
+    """In place of pytest's own, which runs cannot see."""
+    with meeting.folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def meeting_place(tmp_path):
+    """The name says that scripts of runs meet the test there."""
+    return tmp_path
 
 
 @pytest.fixture
@@ -130,12 +132,9 @@ def client(server):
 
 
 @pytest.fixture
-def seen_by_runs():
-    """A folder of the machine that runs see and may write: unlike /tmp, of which each has its own."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-seen-", dir="/run" if os.geteuid() == 0 else pathlib.Path.home()))
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def seen_by_runs(tmp_path):
+    """The same, for what runs only read."""
+    return tmp_path
 
 
 @pytest.fixture

@@ -315,17 +315,15 @@ def test_logs_of_the_script_are_shipped_while_it_runs(any_server, source, seen_b
     client.wait(run, "Completed")
 
 
-def test_only_an_isolated_runner_is_cut_off_from_the_state_folder_and_the_network(any_server):
-    """Proves that the isolated variant of these tests isolates."""
+def test_a_run_sees_nothing_of_the_state_folder_and_an_isolated_one_no_network(any_server):
+    """Proves that the isolated variant of these tests isolates, too."""
     client = any_server.client()
-    run = client.submit(f"ls {any_server.state}; echo :; ls {any_server.state}/run; echo :; ls /sys/class/net; tail -n +3 /proc/net/dev")
+    run = client.submit(f"ls {any_server.state} || true; echo ::; ls /sys/class/net; tail -n +3 /proc/net/dev")
     client.wait(run, "Completed")
-    state, sockets, network = client.log(run).decode().split(":", 2)
-    assert sockets.split() == ["api.sock"]
+    state, network = client.log(run).decode().split("::", 1)
+    assert not {"lathe.db", "store", "token", "server.json", "keys"} & set(state.split()), state
     if (any_server.state / "config.yaml").exists():
-        assert set(state.split()) == {"run", "work"} and len(re.findall(r"^ *\w+:", network, re.M)) == 1, network
-    else:
-        assert {"lathe.db", "store", "token"} <= set(state.split())
+        assert len(re.findall(r"^ *\w+:", network, re.M)) == 1, network
 
 
 def test_the_source_folder_itself_is_never_the_working_folder(any_server, source):
