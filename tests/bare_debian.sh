@@ -58,8 +58,8 @@ make_system() {
   [ "$2" = root ] || chroot "$system" chown -R "$USER_NAME:" "/home/$USER_NAME"
 }
 
-# What tells the tools where their registries, proxies and certificates are.
-passed_variables() { env | grep -E '^((PIP|UV|NPM_CONFIG)_[A-Z_]+|[a-zA-Z]+_proxy|[A-Z]+_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)=' || true; }
+# What tells the tools where their registries, proxies and certificates are; their caches are folders of this machine.
+passed_variables() { env | grep -E '^((PIP|UV|NPM_CONFIG)_[A-Z_]+|[a-zA-Z]+_proxy|[A-Z]+_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)=' | grep -v '^UV_CACHE_DIR=' || true; }
 
 # Inside of new namespaces: makes the folder the root, and runs the command there as the last thing. A chroot would not do: the
 # kernel refuses user namespaces and pivot_root to whoever is in one, and runs in images need both.

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "sched/explain.h"
 #include "sched/test_states.h"
 #include "sim/oracle.h"
 
