@@ -59,7 +59,7 @@ base::Result<void> DiskStore::prepare_folders() {
   LATHE_TRY(auto leftovers, list_folder(layout_.temporary()));
   for (const auto& name : leftovers) LATHE_TRY_VOID(files_.remove(layout_.temporary() + "/" + name));
   LATHE_TRY_VOID(remove_staging(layout_, Staging::every));  // nobody commits what an earlier process had offered
-  LATHE_TRY_VOID(lease_clock_.open(layout_.clock()));
+  lease_clock_.open(layout_.clock());
   // A process killed between rename and sync left names that a power cut could still take: from here on they are safe.
   return files_.sync_everything(layout_.root());
 }

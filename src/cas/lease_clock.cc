@@ -6,9 +6,11 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "base/log.h"
 #include "sys/clock.h"
 
 namespace lathe::cas {
@@ -16,12 +18,6 @@ namespace {
 
 // Far less than any lease; what the kernel stamped within it needs no correction.
 constexpr std::int64_t kToleranceMicros = 30 * 1'000'000;
-
-std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
-}
 
 struct Kept {
   std::string boot;
@@ -40,28 +36,30 @@ std::int64_t micros(base::Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
+// A full disk keeps nobody from opening a store: the old file stands for the same clock until the machine is started.
+void keep(const std::string& path, const std::string& text) {
+  const auto draft = path + ".new";
+  const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (fd >= 0) ::close(fd);
+  if (written && ::rename(draft.c_str(), path.c_str()) == 0) return;
+  base::log::warn("the lease clock was not kept", {{"file", path}, {"why", std::strerror(errno)}});
+  ::unlink(draft.c_str());
+}
+
 timespec to_timespec(base::UtcTime time) { return {time.micros / 1'000'000, time.micros % 1'000'000 * 1000}; }
 
 }  // namespace
 
-base::Result<void> LeaseClock::open(const std::string& path) {
-  const auto boot = boot_id();
+void LeaseClock::open(const std::string& path) {
+  const auto boot = sys::boot_id();
   boot_at_begin_ = sys::boot_time();
   begun_at_ = sys::utc_now();
   if (auto kept = read_kept(path)) {
     const auto passed = micros(boot_at_begin_) - kept->boot_micros;
     begun_at_.micros = kept->lease_micros + (kept->boot == boot && passed > 0 ? passed : 0);
   }
-
-  auto text = fmt::format("{} {} {} end\n", boot.empty() ? "unknown" : boot, micros(boot_at_begin_), begun_at_.micros);
-  const auto draft = path + ".new";
-  const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const int failed = errno;
-  if (fd >= 0) ::close(fd);
-  if (!written) return base::fail(base::errno_error(failed, fmt::format("cannot write {}", draft)));
-  if (::rename(draft.c_str(), path.c_str()) != 0) return base::fail(base::errno_error(errno, "naming the lease clock"));
-  return {};
+  keep(path, fmt::format("{} {} {} end\n", boot.empty() ? "unknown" : boot, micros(boot_at_begin_), begun_at_.micros));
 }
 
 base::UtcTime LeaseClock::now() const { return {begun_at_.micros + micros(sys::boot_time() - boot_at_begin_)}; }

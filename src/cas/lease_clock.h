@@ -14,7 +14,6 @@
 #include <set>
 #include <string>
 
-#include "base/error.h"
 #include "base/time.h"
 
 namespace lathe::cas {
@@ -22,7 +21,7 @@ namespace lathe::cas {
 class LeaseClock {
  public:
   // Goes on where the file says; without one, or with a damaged one, it begins at the wall clock. To be called first.
-  base::Result<void> open(const std::string& path);
+  void open(const std::string& path);
 
   base::UtcTime now() const;
   // The lease of a file begins now. False when it cannot be changed.

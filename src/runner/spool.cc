@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "runner/bare_folder.h"
 #include "runner/retry.h"
+#include "sys/clock.h"
 #include "sys/small_file.h"
 #include "wire/records.h"
 
@@ -22,6 +23,8 @@ namespace json = boost::json;
 
 constexpr const char *kHeader = "spool.json", *kOrder = "order.json", *kExit = "exit", *kDelivered = "delivered";
 constexpr const char* kBareHeader = "spool.json.new";  // the header before it has its name, and after it
+const std::string kDraft = "draft ";
+constexpr int kStandingWidth = 60;
 constexpr off_t kReserveBytes = 64 * 1024;
 constexpr ino_t kSlots = 64;  // that many things may lie idle between tasks, however many folders come and go
 
@@ -180,12 +183,21 @@ bool Spool::has_traces() const {
   return false;
 }
 
+base::Result<void> Spool::put_exit(const model::ExitRecord& exit, std::string_view standing) {
+  std::string text = wire::encode_exit(exit);
+  // As wide for a draft as for a record, which is written over it.
+  text += fmt::format("\n{}\n{:<{}}\n", base::sha256(text).hex(), standing, kStandingWidth);
+  LATHE_TRY(sys::File file, files_->open_or_create((folder_ / kExit).string(), 0600));
+  return files_->write(file, text, 0);
+}
+
+base::Result<void> Spool::draft_exit(const model::ExitRecord& exit) {
+  return put_exit(exit, kDraft + sys::boot_id());
+}
+
 base::Result<void> Spool::write_exit(const model::ExitRecord& exit) {
   const std::string path = folder_ / kExit;
-  std::string text = wire::encode_exit(exit);
-  text += "\n" + base::sha256(text).hex() + "\n";
-  LATHE_TRY(sys::File file, files_->open_or_create(path, 0600));
-  LATHE_TRY_VOID(files_->write(file, text, 0));
+  LATHE_TRY_VOID(put_exit(exit, "kept"));
   LATHE_TRY_VOID(files_->sync_file(path));
   return files_->sync_directory(folder_.string());
 }
@@ -196,6 +208,8 @@ base::Result<std::optional<model::ExitRecord>> Spool::read_exit() const {
   if (!text) return base::fail(std::move(text).error());
   auto lines = base::split(*text, '\n');
   if (lines.size() < 2 || base::sha256(lines[0]).hex() != lines[1]) return std::optional<model::ExitRecord>();
+  const auto standing = lines.size() > 2 ? base::trim(lines[2]) : std::string_view();
+  if (standing.starts_with(kDraft) && standing != kDraft + sys::boot_id()) return std::optional<model::ExitRecord>();
   LATHE_TRY(auto exit, wire::decode_exit(lines[0]));
   return std::optional(std::move(exit));
 }

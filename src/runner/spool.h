@@ -68,9 +68,13 @@ class Spool {
   // Whether anything of a run is here, with or without an order: output, files, an exit record.
   bool has_traces() const;
 
-  // On disk when this returns; the room for it was reserved at the start, so a full disk does not stop it.
+  // For an adopter, should this process be killed. Not on disk, and not to be believed after a power cut: a record must
+  // not outlive what it says is there.
+  base::Result<void> draft_exit(const model::ExitRecord& exit);
+  // On disk when this returns; the room for it was reserved at the start, so a full disk does not stop it. To be called
+  // when the log and the files of the run are on disk.
   base::Result<void> write_exit(const model::ExitRecord& exit);
-  // Absent when there is none, or one that was never completed.
+  // Absent when there is none, one that was never completed, or a draft of an earlier start of the machine.
   base::Result<std::optional<model::ExitRecord>> read_exit() const;
   // After write_exit: gives back the rest of the reserve, as room for the last words of the log.
   void release_reserve();
@@ -84,6 +88,7 @@ class Spool {
 
  private:
   bool make_files_bare();
+  base::Result<void> put_exit(const model::ExitRecord& exit, std::string_view standing);
 
   Spool(std::filesystem::path folder, sys::FileSystem& files) : folder_(std::move(folder)), files_(&files) {}
 

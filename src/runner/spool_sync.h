@@ -4,13 +4,18 @@
 // server's store, or is synced when its delivery has to wait). A disk that refuses costs the run nothing but the
 // linking of its log (SegmentSync).
 //
-// sync() is for one thread at a time; nudge() for any.
+// At the end everything that the exit record vouches for is synced before the record is: sync_results().
+//
+// Thread-safe; one sync at a time.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "runner/log_spool.h"
 #include "runner/segment_sync.h"
@@ -27,15 +32,21 @@ class SpoolSync {
   // Whether the log has grown since.
   bool is_behind() const;
   void sync();
+  // The log, the metric journals, and the files in these folders of the run folder. An error when the disk refused one
+  // of them: then nobody knows what it holds.
+  base::Result<void> sync_results(const std::vector<std::string>& folders);
 
  private:
   void sync_start();
+  void sync_log();
   bool sync_segment(std::uint64_t segment);
+  base::Result<void> sync_files(const std::vector<std::string>& files, const std::set<std::string>& folders);
 
   const Spool& spool_;
   const LogSpool& log_;
   SegmentSync& segments_;
   sys::FileSystem& files_;
+  mutable std::mutex mutex_;
   bool has_start_ = false;
   LogStand synced_;  // the log up to here is on disk
 };

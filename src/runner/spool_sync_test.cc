@@ -86,6 +86,20 @@ TEST_F(SpoolSyncTest, AfterAFailedSyncTheLogIsSentInsteadOfLinked) {
   EXPECT_EQ(1u, server_.sealed());
 }
 
+TEST_F(SpoolSyncTest, WhatARunLeavesIsSyncedBeforeItsRecord) {
+  EXPECT_TRUE(sync_->sync_results({"outputs", "logs"}));
+  EXPECT_TRUE(synced().empty()) << "a run that leaves nothing pays nothing";
+  fs::create_directories(work_ / "run/outputs/deep");
+  std::ofstream(work_ / "run/outputs/deep/x") << "out";
+  std::ofstream(work_ / "run/not-kept") << "scratch";
+  fs::create_symlink("/etc/passwd", work_ / "run/outputs/link");
+  EXPECT_TRUE(sync_->sync_results({"outputs", "logs"}));
+  EXPECT_EQ(synced(), (std::vector<std::string>{"sync work/run/outputs/deep/x", "sync-folder work/run/outputs",
+                                                "sync-folder work/run/outputs/deep"}));
+  disk_.fail_call(1, EIO);
+  EXPECT_FALSE(sync_->sync_results({"outputs", "logs"}));
+}
+
 TEST_F(SpoolSyncTest, TheThreadSyncsWhatComesWithoutBeingAsked) {
   SyncThread thread(*sync_);
   log_->add_line("one");

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+
 namespace lathe::runner {
 namespace {
 
@@ -58,6 +60,26 @@ TEST_F(SpoolTest, IsNotMadeOverAnother) {
   auto second = Spool::create(work_, {.run = "second", .attempt = 1, .token = "t"});
   ASSERT_FALSE(second);
   EXPECT_EQ(base::Code::conflict, second.error().code());
+}
+
+// A record must not outlive, on a disk that lost its power, what it says is there.
+TEST_F(SpoolTest, ADraftOfTheExitCountsUntilTheMachineIsStartedAgain) {
+  model::ExitRecord exit;
+  exit.reason = model::EndReason::exited;
+  exit.exit_code = 9;
+  auto spool = make("first");
+  ASSERT_TRUE(spool.draft_exit(exit));
+  EXPECT_EQ(9, spool.read_exit().value()->exit_code);
+  const auto file = work_ / "spool/exit";
+  std::ifstream in(file);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto at = text.find("draft ");
+  ASSERT_NE(text.npos, at);
+  text.replace(at + 6, 8, "another-");
+  std::ofstream(file) << text;
+  EXPECT_FALSE(spool.read_exit().value());
+  ASSERT_TRUE(spool.write_exit(exit));
+  EXPECT_EQ(9, spool.read_exit().value()->exit_code);
 }
 
 TEST(TaskLabel, IsShortAndItsOwnAlsoForRunsOfTheSameName) {

@@ -112,7 +112,7 @@ class Task {
       spool_.remove();
       return base::fail(base::Code::fenced, "the attempt is over");
     }
-    record(exit, log);
+    record(exit, log, sync);
     Parcel parcel{spool_,  log,       shipper,   metrics, order_.log_name,
                   &folder, &uploader, kept_folders_of(order_), exit, &sync};
     if (exit.unkillable > 0) parcel.before_removal = [this] { await_hung(); };
@@ -192,7 +192,7 @@ class Task {
       if (container_) container_->explain(*exit, order_);
       // The exit is on disk before the supervisor waits for its helper threads, which may be talking to a server that
       // is away.
-      record(*exit, cargo.log);
+      record(*exit, cargo.log, cargo.sync);
       return *exit;
     }
   }
@@ -325,14 +325,17 @@ class Task {
     return claimed_at_ + std::chrono::seconds(order_.max_run_duration_seconds);
   }
 
-  void record(const model::ExitRecord& exit, LogSpool& log) {
+  // A draft at once, for an adopter; the record when what it vouches for is on disk. A disk that refuses any of it must
+  // not keep the end of the run from the server.
+  void record(const model::ExitRecord& exit, LogSpool& log, SpoolSync& sync) {
     if (recorded_) return;
     recorded_ = true;
-    // A disk that refuses even this must not keep the end of the run from the server.
-    if (auto written = spool_.write_exit(exit); !written)
-      base::log::error("exit record not written", {{"error", written.error().text()}});
+    auto written = spool_.draft_exit(exit);
     if (log.owes_marker()) spool_.release_reserve();
     log.close();
+    if (written) written = sync.sync_results(kept_folders_of(order_));
+    if (written) written = spool_.write_exit(exit);
+    if (!written) base::log::error("exit record not written", {{"error", written.error().text()}});
   }
 
   const TaskOptions& options_;

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 4u << 20;
+constexpr std::uint64_t kMostSegmentBytes = 1u << 30;  // of logs.segment_mb
 // Up to here one read and one send are cheaper than the three calls around sendfile.
 constexpr std::uint64_t kSmallPiece = 64u << 10;
 
@@ -187,6 +188,14 @@ void LiveLogs::require_growing(const Stream& stream) {
   if (stream.ended) throw Error(Code::fenced, "the attempt of this log is over").hint("this runner must stop");
 }
 
+void LiveLogs::require_room(const Stream& stream, std::uint64_t size) const {
+  auto live = live_.find({stream.id.task.run_sequence, stream.id.task.attempt});
+  if (live == live_.end() || size <= live->second) return;
+  throw Error(Code::too_large, fmt::format("a segment of this log has at most {} bytes, not {}", live->second, size))
+      .field("offset")
+      .hint("seal it and begin the next one");
+}
+
 Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t offset, std::string_view bytes) {
   auto stream = co_await load(std::move(id));
   auto lock = co_await stream->changing.lock();
@@ -198,6 +207,7 @@ Task<std::uint64_t> LiveLogs::append(LogStream id, int segment, std::uint64_t of
         .field("offset");
   std::uint64_t known = std::min<std::uint64_t>(stream->size - offset, bytes.size());
   bytes.remove_prefix(known);
+  require_room(*stream, stream->size + bytes.size());
   if (stream->origin == Stream::Origin::linked) stream->origin = Stream::Origin::doubtful;
   if (!bytes.empty()) {
     auto path = file_of(stream->id.task, segment);
@@ -216,6 +226,7 @@ Task<std::uint64_t> LiveLogs::link(LogStream id, int segment, std::uint64_t size
   require_growing(*stream);
   if (segment < stream->segment()) co_return stream->sealed[static_cast<std::size_t>(segment)].size;
   if (segment > stream->segment()) throw Error(Code::conflict, "an earlier segment is not sealed").field("segment");
+  require_room(*stream, size);
   if (size > stream->size) {
     auto path = file_of(stream->id.task, segment);
     const bool is_new = co_await pool_.run(home_, [&] { return link_file(source, path, size); });
@@ -308,7 +319,13 @@ Task<void> LiveLogs::copy(LogStream id, Part part, bool follow, rt::CancelToken 
   }
 }
 
-void LiveLogs::attempt_started(std::int64_t run_sequence, int attempt) { live_.insert({run_sequence, attempt}); }
+void LiveLogs::attempt_started(std::int64_t run_sequence, int attempt) {
+  live_.try_emplace({run_sequence, attempt}, kMostSegmentBytes);
+}
+
+void LiveLogs::limit_segments(std::int64_t run_sequence, int attempt, std::uint64_t bytes) {
+  if (auto live = live_.find({run_sequence, attempt}); live != live_.end()) live->second = bytes;
+}
 
 Task<void> LiveLogs::seal_or_give_up(LogStream id) {
   try {
@@ -350,7 +367,7 @@ Task<void> LiveLogs::sweep() {
     return folders;
   });
   std::set<std::string> live;
-  for (const auto& [run, attempt] : live_) live.insert(attempt_folder(run, attempt));
+  for (const auto& [attempt, limit] : live_) live.insert(attempt_folder(attempt.first, attempt.second));
   for (const auto& folder : found) {
     if (live.contains(folder.filename().string())) continue;
     std::error_code ignored;

@@ -76,6 +76,9 @@ class LiveLogs {
 
   // An attempt was placed: its streams may be followed before they have a byte.
   void attempt_started(std::int64_t run_sequence, int attempt);
+  // What its runner's order says of the size of a segment. Not known of an attempt that claimed before this process
+  // began: then the most that a site can say holds.
+  void limit_segments(std::int64_t run_sequence, int attempt, std::uint64_t bytes);
   // Nothing comes any more: followers see the end, live files of the attempt are removed.
   rt::Task<void> attempt_ended(std::int64_t run_sequence, int attempt);
   // Removes live files of attempts that ended while no server was there to do it.
@@ -87,6 +90,7 @@ class LiveLogs {
   using StreamPtr = std::shared_ptr<Stream>;
   rt::Task<StreamPtr> load(LogStream stream);
   static void require_growing(const Stream& stream);
+  void require_room(const Stream& stream, std::uint64_t size) const;
   rt::Task<void> seal_as(LogStream id, int segment, std::uint64_t size, bool is_complete);
   std::filesystem::path file_of(const compute::TaskName& task, int segment) const;
   struct Reader;
@@ -98,7 +102,7 @@ class LiveLogs {
   cas::DiskStore& store_;
   db::Database& database_;
   LiveSync sync_;
-  std::set<std::pair<std::int64_t, int>> live_;  // (run, attempt) whose logs may still grow
+  std::map<std::pair<std::int64_t, int>, std::uint64_t> live_;  // (run, attempt) whose logs may grow: most of a segment
   std::map<std::string, StreamPtr> streams_;     // their streams, by task
 };
 

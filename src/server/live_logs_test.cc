@@ -162,6 +162,15 @@ TEST_F(LiveLogsTest, WhatMayHaveFailedOrMayStillBeWrittenIsCopied) {
   EXPECT_EQ(read(0), "line\n0line\n1line\n2");
 }
 
+TEST_F(LiveLogsTest, ASegmentGrowsNoLongerThanItsOrderSays) {
+  logs_->limit_segments(stream_.task.run_sequence, 1, 8);
+  append(0, 0, "12345678");
+  EXPECT_THROW(append(0, 8, "9"), Error);
+  EXPECT_EQ(read(0), "12345678");
+  seal(0, 8);
+  EXPECT_EQ(append(1, 0, "9"), 1u);
+}
+
 TEST_F(LiveLogsTest, AFileOfTheRunnerIsNeverAppendedTo) {
   auto spool = folder_ / "log.0";
   std::ofstream(spool) << "linked";

@@ -107,6 +107,7 @@ Task<wire::RunnerOrder> RunnerDesk::claim(AttemptName name, int node, bool is_he
   order.grace_seconds = spec.grace_seconds;
   order.log_name = wire::main_log_name(order.node_count, node);
   order.segment_bytes = static_cast<std::int64_t>(core_.site.log_segment_bytes);
+  logs_.limit_segments(live->run.sequence, name.number, core_.site.log_segment_bytes);
   order.enforce_memory = core_.site.enforce_memory;
   order.mount_cache_bytes = static_cast<std::int64_t>(core_.site.mount_cache_bytes);
   order.mount_cache_folder = core_.site.mount_cache_folder;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cerrno>
+#include <fstream>
 
 namespace lathe::sys {
 namespace {
@@ -24,6 +25,12 @@ base::Duration boot_time() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
 }
 
 base::Result<BootTimer> BootTimer::create() {

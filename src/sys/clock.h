@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "base/error.h"
 #include "base/time.h"
@@ -12,6 +13,8 @@ namespace lathe::sys {
 
 base::UtcTime utc_now();
 base::Duration boot_time();
+// Another one after each start of the machine; empty where the kernel does not tell.
+std::string boot_id();
 
 // A timer on the boot clock; readable once it is due. arm(0) disarms it.
 class BootTimer {
