@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 
 #include "base/strings.h"
 #include "sys/gpu.h"
@@ -25,6 +26,14 @@ std::vector<gid_t> device_groups() {
   for (const char* name : {"video", "render"})
     if (const group* entry = ::getgrnam(name)) out.push_back(entry->gr_gid);
   return out;
+}
+
+// In a user namespace, that of a container, some users are not there.
+bool is_known(uid_t user) {
+  std::ifstream map("/proc/self/uid_map");
+  for (std::uint64_t first = 0, outside = 0, count = 0; map >> first >> outside >> count;)
+    if (user >= first && user - first < count) return true;
+  return false;
 }
 
 base::Result<RunUser> take_slot() {
@@ -59,6 +68,7 @@ base::Result<RunUser> take_named(const std::string& name) {
 
 base::Result<RunUser> RunUser::take(const std::string& rule) {
   if (::geteuid() != 0 || rule == "server") return RunUser{};
+  if (!is_known(kFirstRunUser)) return RunUser{};
   if (rule.starts_with(kNamed)) return take_named(rule.substr(kNamed.size()));
   return take_slot();
 }

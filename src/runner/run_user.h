@@ -1,6 +1,7 @@
 // RunUser: who the processes of a run are. A runner of root gives each run a user of its own, which no other run and no
 // person has: a number from a range, held by a lock as long as the runner or a process of the run lives. By rule of the
-// site it is a named user, or the runner's own. A runner of anybody else can only be himself.
+// site it is a named user, or the runner's own. A runner of anybody else, or of root in a container that does not have
+// such numbers, can only be himself.
 #pragma once
 
 #include <optional>

@@ -85,19 +85,19 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 
 
 @pytest.mark.parametrize("other", ["prints it too", "is over before"])
-def test_a_secret_that_one_node_reads_is_hidden_on_all(pair, mark, tmp_path, other):
-    client, shared, value = pair.client(), tmp_path / "shared", new_id("secret")
+def test_a_secret_that_one_node_reads_is_hidden_on_all(pair, mark, seen_by_runs, other):
+    client, shared, value = pair.client(), seen_by_runs / "shared", new_id("secret")
     client.put(client.path("secrets", "gang"), {"value": value}).expect(204)
-    (tmp_path / "read.py").write_text(READ)
-    first = f"PYTHONPATH={REPOSITORY / 'sdk/python'} {sys.executable} {tmp_path / 'read.py'} {shared}"
+    (seen_by_runs / "read.py").write_text(READ)
+    first = f"PYTHONPATH={REPOSITORY / 'sdk/python'} {sys.executable} {seen_by_runs / 'read.py'} {shared}"
     late = f"while [ ! -e {shared} ]; do sleep 0.02; done; cat {shared}; echo"
     if other == "is over before":
-        first = f"while [ ! -e {tmp_path / 'over'} ]; do sleep 0.02; done; {first}"
+        first = f"while [ ! -e {seen_by_runs / 'over'} ]; do sleep 0.02; done; {first}"
         late = "echo over"
     run = submit(client, first, late, mark)
     if other == "is over before":
         wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt") == b"over\n", 30, "the other node")
-        (tmp_path / "over").touch()
+        (seen_by_runs / "over").touch()
     client.wait(run, "Completed", deadline=60)
     assert shared.read_text() == value
     logs = [client.log(run, name=f"azureml-logs/70_driver_log_{node}.txt") for node in (0, 1)]

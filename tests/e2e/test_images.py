@@ -89,7 +89,7 @@ def test_a_run_lives_in_the_image_with_its_folder_and_the_sdk(client, tree, imag
     run = submit(client, tree, of_image(image, interpreter))
     client.wait(run, "Completed", deadline=120)
     out = client.log(run).decode()
-    assert "folder True user 0" in out and "colour green" in out and "system plain" in out
+    assert "folder True user 2000000" in out and "colour green" in out and "system plain" in out
     assert client.file(run, "outputs/made.txt").expect(200).body == b"in an image"
     assert client.get(client.path("runs", run, "metrics")).expect(200).json()
     assert images.containers() == []

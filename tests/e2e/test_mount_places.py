@@ -96,7 +96,7 @@ NO_MOUNTS = [
 
 @pytest.mark.root
 def test_without_namespaces_the_data_is_copied_and_the_run_says_so(make_server, tmp_path):
-    server = make_server(config={"providers": {"local": {"launcher": NO_MOUNTS}}})
+    server = make_server(config={"providers": {"local": {"launcher": NO_MOUNTS, "box": "off"}}})
     server.start().prepare()
     client = server.client()
     put_files(client, "workspaceblobstore", FILES)

@@ -86,7 +86,8 @@ def test_a_mount_is_what_it_should_be_and_cannot_be_written(server, client, stor
     kind, options = output(client, run, "outputs/mount").split()
     assert options.split(",")[0] == "ro" and (kind == "fuse.lathe") == (server.kind == "fuse")
     for name in ("new", "old", "rm", "mkdir"):
-        assert "Read-only file system" in output(client, run, f"outputs/{name}")
+        refused = output(client, run, f"outputs/{name}")
+        assert "Read-only file system" in refused or "Permission denied" in refused
     assert output(client, run, "outputs/a") == "hello"
     if server.kind == "linked":
         tree = client.run(run)["inputs"]["data"]["tree"]
