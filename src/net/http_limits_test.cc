@@ -69,11 +69,11 @@ TEST_F(Limits, WithoutStrangersTheGreediestGivesUpAnIdlePlace) {
     get(*client, "/private", "viewer");
     client->read_until("\"ok\"");
   }
-  get(other, "/private", "run:r1:2");
+  get(other, "/private", "contributor");
   other.read_until("\"ok\"");
   EXPECT_EQ(status(server.port(), "/private", "admin"), 200);
   EXPECT_EQ(first.read_to_end(), "");
-  EXPECT_THAT(get(other, "/private", "run:r1:2"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(get(other, "/private", "contributor"), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(Limits, OneCallerCannotHoldAllPlacesWithStreams) {
@@ -159,7 +159,7 @@ TEST_F(Limits, BodiesOfOneCallerWaitForOneAnotherAndNotForOthers) {
   begin(first, "viewer");
   first.read_until("100 Continue\r\n\r\n");
   begin(second, "viewer");  // is not asked for its bytes: they would not fit
-  begin(other, "run:r1:2");
+  begin(other, "contributor");
   other.read_until("100 Continue\r\n\r\n");
   other.send(std::string(20000, 'o'));
   EXPECT_THAT(other.read_until("ooo"), HasSubstr("200 OK"));
@@ -231,7 +231,7 @@ TEST_F(Limits, EachTokenHasARateAndAdministratorsHaveNone) {
   EXPECT_EQ(refused.error().code(), base::Code::rate_limited);
   EXPECT_EQ(refused.headers.at("retry-after"), "100");
   EXPECT_EQ(status(server.port(), "/ok", ""), 200) << "open to all";
-  EXPECT_EQ(status(server.port(), "/private", "run:r1:2"), 200) << "another token";
+  EXPECT_EQ(status(server.port(), "/private", "contributor"), 200) << "another token";
   for (int i = 0; i < 10; ++i) EXPECT_EQ(status(server.port(), "/private", "admin"), 200);
 }
 

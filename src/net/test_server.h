@@ -26,7 +26,7 @@ inline constexpr auto kPatience = 10s;  // how long a test waits for what must h
 
 using support::TempFolder;
 
-// "Bearer admin", "Bearer viewer", "Bearer run:ID:ATTEMPT"; anything else is unauthorized.
+// "Bearer admin", "Bearer viewer", "Bearer contributor", "Bearer run:ID:ATTEMPT"; anything else is unauthorized.
 inline rt::Task<Principal> authenticate_for_test(const Request& request) {
   const auto field = request.header("authorization").value_or("");
   Principal who;
@@ -35,6 +35,8 @@ inline rt::Task<Principal> authenticate_for_test(const Request& request) {
     who = {Role::admin, "admin", 1, "", 0, ""};
   else if (field == "Bearer viewer")
     who = {Role::viewer, "viewer", 2, "", 0, ""};
+  else if (field == "Bearer contributor")
+    who = {Role::contributor, "contributor", 3, "", 0, ""};
   else if (field == "Bearer run:r1:2")
     who = {Role::runner, "run r1", 0, "r1", 2, "", false};
   else
