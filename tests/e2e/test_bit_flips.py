@@ -1,12 +1,10 @@
 """Damage to any file of ours, one bit, one page or an end that is cut off: the server refuses to start, tells it where it is
 asked, or shows exactly what was there before. Wrong content is never shown."""
 
-import contextlib
 import itertools
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import uuid
 
@@ -16,6 +14,7 @@ from harness import campaign
 from harness.contents import Told, contents, differences
 from harness.deeds import add_artifact, log_metrics, register_dataset, set_tag
 from harness.load import BODY
+from harness.pages import editing
 from harness.server import Server, StartFailed
 
 # Random places; all bytes of headers come on top with `./test.sh --all`, where the count is larger.
@@ -173,7 +172,7 @@ def test_the_comparison_sees_one_changed_value(original, tmp_path):
     """A row that somebody changes through SQL is whole for every checksum, and is what the comparison must find."""
     folder, shown = original
     copy_of(folder, tmp_path / "copy")
-    with contextlib.closing(sqlite3.connect(tmp_path / "copy/state/lathe.db")) as database, database:
+    with editing(tmp_path / "copy/state/lathe.db") as database:
         database.execute("UPDATE events SET reason = 'sub-itted' WHERE reason = 'submitted'")
     with pytest.raises(AssertionError, match="other content was shown"):
         what_happens(tmp_path / "copy", shown, "a changed row")
