@@ -21,7 +21,7 @@ constexpr std::size_t kMostQueuedBytes = 1u << 20;
 constexpr base::Duration kPause = std::chrono::milliseconds(2);
 constexpr base::Duration kPausePerStream = std::chrono::microseconds(40);
 // So many streams are written to before other work of the home thread gets its turn.
-constexpr std::size_t kSlice = 8;
+constexpr std::size_t kSlice = 2;
 constexpr base::Duration kRetry = std::chrono::seconds(1);
 
 bool is_of_run(const Event& event) { return event.kind != db::events::kBuildKind; }
