@@ -76,9 +76,7 @@ TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {
 TEST(SiteConfig, IsTheDefaultWithoutAFile) {
   auto config = load_site_config("/nonexistent/config.yaml");
   ASSERT_TRUE(config);
-  EXPECT_TRUE(config->box == BoxRule::off && config->run_as == "user alice" && config->most_processes == 100);
-  EXPECT_EQ(config->pass_variables, std::vector<std::string>{"HF_*"});
-  EXPECT_EQ(config->box_shows, std::vector<std::string>{"/srv/shared"});
+  EXPECT_TRUE(config->box == BoxRule::automatic && config->run_as == "slot");
   EXPECT_EQ(config->rules.gpu, model::GpuRule::optional);
   EXPECT_EQ(config->rules.size, model::SizeRule::fit);
 }
@@ -130,6 +128,9 @@ secrets: {key_folder: /etc/lathe/keys}
 mounts: {cache_gb: 0.5, cache_folder: /scratch/chunks}
 )");
   ASSERT_TRUE(config) << config.error().text();
+  EXPECT_TRUE(config->box == BoxRule::off && config->run_as == "user alice" && config->most_processes == 100);
+  EXPECT_EQ(config->pass_variables, std::vector<std::string>{"HF_*"});
+  EXPECT_EQ(config->box_shows, std::vector<std::string>{"/srv/shared"});
   EXPECT_EQ(config->rules.gpu, model::GpuRule::required);
   EXPECT_EQ(config->rules.size, model::SizeRule::exact);
   EXPECT_EQ(config->launcher, (std::vector<std::string>{"nice", "-n", "5"}));

@@ -116,9 +116,10 @@ def holder(binary):
 
 @pytest.fixture
 def meeting_place():
-    """A folder where scripts of runs and the test leave each other files, whoever the runs belong to. Not in /tmp, which a
-    run may have for itself."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-meet-", dir="/var/tmp"))
+    """A folder where scripts of runs and the test leave each other files, whoever the runs belong to. Not in /tmp or
+    /var/tmp, which each run has for itself."""
+    place = "/run" if os.geteuid() == 0 else pathlib.Path.home()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-meet-", dir=place))
     folder.chmod(0o777)  # no sticky bit: both sides take files away
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -127,15 +128,6 @@ def meeting_place():
 @pytest.fixture
 def client(server):
     return server.client()
-
-
-@pytest.fixture
-def seen_by_runs():
-    """A folder of the machine that runs see and may write: unlike /tmp, of which each has its own."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="lathe-seen-", dir="/run" if os.geteuid() == 0 else pathlib.Path.home()))
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
