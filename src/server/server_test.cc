@@ -98,6 +98,7 @@ TEST(Token, HasTheFormThatScannersKnowAndIsNeverTheSame) {
 TEST(SiteConfig, IsTheDefaultWithoutAFile) {
   auto config = load_site_config("/nonexistent/config.yaml");
   ASSERT_TRUE(config);
+  EXPECT_TRUE(config->box == BoxRule::automatic && config->run_as == "slot");
   EXPECT_EQ(config->rules.gpu, model::GpuRule::optional);
   EXPECT_EQ(config->rules.size, model::SizeRule::fit);
 }

@@ -132,12 +132,6 @@ def client(server):
 
 
 @pytest.fixture
-def seen_by_runs(tmp_path):
-    """The same, for what runs only read."""
-    return tmp_path
-
-
-@pytest.fixture
 def mark():
     """A value of the variable E2E_MARK by which a run's processes are found; none may be left."""
     value = new_id("mark")

@@ -11,6 +11,7 @@ import pytest
 
 from harness import checker, deeds, processes
 from harness.client import make_submit, new_id
+from harness.pages import editing
 from harness.ledger import Ledger
 from harness.load import BODY
 from harness.server import Server
@@ -36,7 +37,7 @@ def stored(binary, tmp_path_factory):
 def edited(server, *statements):
     """The server again, after somebody has changed its database behind its back."""
     server.stop()
-    with contextlib.closing(sqlite3.connect(server.state / "lathe.db")) as database, database:
+    with editing(server.state / "lathe.db") as database:
         for statement in statements:
             assert database.execute(statement).rowcount != 0, statement
     return server.start().client()

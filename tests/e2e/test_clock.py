@@ -90,8 +90,8 @@ def test_the_shim_moves_the_servers_clock(clock, make_server):
 
 
 @pytest.mark.parametrize("jump", [1, -1, 3600, -3600, 365 * DAY, -365 * DAY], ids=lambda jump: f"{jump:+d}s")
-def test_a_jump_of_the_wall_clock_ends_and_restarts_nothing(clock, make_server, seen_by_runs, jump):
-    server, gate = make_server(environment=clock.environment).start().prepare(), seen_by_runs / "gate"
+def test_a_jump_of_the_wall_clock_ends_and_restarts_nothing(clock, make_server, meeting_place, jump):
+    server, gate = make_server(environment=clock.environment).start().prepare(), meeting_place / "gate"
     client = server.client()
     run = client.submit(f"echo before; while [ ! -e {gate} ]; do sleep 0.02; done; echo after", max_run_duration_seconds=600)
     wait_for(lambda: client.log(run) == b"before\n", 30, "the first output")
@@ -145,9 +145,9 @@ def test_a_collection_after_a_jump_takes_nothing_that_was_just_uploaded(clock, m
 
 
 @pytest.mark.root
-def test_a_server_whose_boot_clock_was_moved_keeps_its_runs(make_server, seen_by_runs):
+def test_a_server_whose_boot_clock_was_moved_keeps_its_runs(make_server, meeting_place):
     """As after a suspend: the next server sees a monotonic and a boot clock ten days ahead."""
-    server, gate = make_server().start().prepare(), seen_by_runs / "gate"
+    server, gate = make_server().start().prepare(), meeting_place / "gate"
     client = server.client()
     run = client.submit(f"echo before; while [ ! -e {gate} ]; do sleep 0.02; done; echo after")
     wait_for(lambda: client.log(run) == b"before\n", 30, "the first output")

@@ -42,8 +42,8 @@ def without_stderr(make_server):
 
 
 @pytest.mark.root
-def test_the_server_and_its_runners_outlive_the_reader_of_their_log(without_stderr, seen_by_runs, mark):
-    server, gate = without_stderr, seen_by_runs / "gate"
+def test_the_server_and_its_runners_outlive_the_reader_of_their_log(without_stderr, meeting_place, mark):
+    server, gate = without_stderr, meeting_place / "gate"
     client = server.client()
     variables = {"environment": {"variables": {"E2E_MARK": mark}}}
     run = client.submit(f"echo up; while [ ! -e {gate} ]; do sleep 0.02; done; echo down", **variables)

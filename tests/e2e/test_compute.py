@@ -33,8 +33,8 @@ def test_the_server_tells_its_inventory(sized):
     assert found == {"cores": 4, "memory_bytes": 4 << 30, "gpus": GPUS}
 
 
-def test_a_gpu_is_given_to_one_run_at_a_time(sized, seen_by_runs):
-    gate = seen_by_runs / "gate"
+def test_a_gpu_is_given_to_one_run_at_a_time(sized, meeting_place):
+    gate = meeting_place / "gate"
     made = make(sized, "gpus", vm_size="STANDARD_NC6", max_nodes=3).expect(201).json()
     assert made["node"]["gpus"] == 1 and made["notes"]
     line = f"echo $CUDA_VISIBLE_DEVICES; {UNTIL_GATE.format(gate=gate)}"
@@ -68,8 +68,8 @@ def test_a_strict_site_refuses_what_the_machine_cannot_give(make_server, rules):
     make(client, "fits", vm_size="STANDARD_D1_V2", max_nodes=1).expect(201)
 
 
-def test_a_dedicated_run_takes_the_place_of_a_low_priority_one_which_comes_back(sized, seen_by_runs):
-    gate = seen_by_runs / "gate"
+def test_a_dedicated_run_takes_the_place_of_a_low_priority_one_which_comes_back(sized, meeting_place):
+    gate = meeting_place / "gate"
     make(sized, "cheap", vm_size="machine", max_nodes=1, priority="lowpriority").expect(201)
     make(sized, "dear", vm_size="machine", max_nodes=1).expect(201)
     line = f"mkdir -p outputs; echo kept > outputs/checkpoint; echo try; {UNTIL_GATE.format(gate=gate)}"
@@ -111,8 +111,8 @@ def test_idle_nodes_leave_down_to_the_least_number(sized):
     sized.delete(sized.path("computes", "shrinks")).expect(204)
 
 
-def test_all_nodes_of_a_run_start_or_none(sized, seen_by_runs):
-    gate = seen_by_runs / "gate"
+def test_all_nodes_of_a_run_start_or_none(sized, meeting_place):
+    gate = meeting_place / "gate"
     make(sized, "gang", vm_size="machine", max_nodes=2).expect(201)
     single = sized.submit(UNTIL_GATE.format(gate=gate), compute="gang")
     sized.wait(single, "Running")
@@ -129,9 +129,9 @@ def test_all_nodes_of_a_run_start_or_none(sized, seen_by_runs):
     sized.delete(sized.path("computes", "gang")).expect(204)
 
 
-def test_runs_of_a_target_that_no_longer_fits_wait_with_the_reason_and_block_nobody(make_server, seen_by_runs):
+def test_runs_of_a_target_that_no_longer_fits_wait_with_the_reason_and_block_nobody(make_server, meeting_place):
     """The machine has shrunk between two starts of the server, and the site does not cut sizes."""
-    gate = seen_by_runs / "gate"
+    gate = meeting_place / "gate"
     exact = machine(size="exact")
     exact["providers"]["local"]["machine"] = {"cores": 4, "memory_gb": 16, "gpus": []}
     server = make_server(config=exact).start()
@@ -164,8 +164,8 @@ def test_runs_of_a_target_that_no_longer_fits_wait_with_the_reason_and_block_nob
     client.wait(client.submit("true", compute="large"), "Completed")
 
 
-def test_a_run_wider_than_its_target_has_become_waits_with_the_reason_and_blocks_nobody(sized, seen_by_runs):
-    gate = seen_by_runs / "gate"
+def test_a_run_wider_than_its_target_has_become_waits_with_the_reason_and_blocks_nobody(sized, meeting_place):
+    gate = meeting_place / "gate"
     make(sized, "narrows", vm_size="machine", max_nodes=2).expect(201)
     first = sized.submit(UNTIL_GATE.format(gate=gate), compute="narrows")
     sized.wait(first, "Running")

@@ -67,9 +67,9 @@ def few_inodes(tmp_path):
     folder.rmdir()
 
 
-def test_without_inodes_writes_are_507_the_rest_goes_on_and_recovers(make_server, few_inodes, seen_by_runs):
+def test_without_inodes_writes_are_507_the_rest_goes_on_and_recovers(make_server, few_inodes, meeting_place):
     server = make_server(few_inodes / "state").start().prepare()
-    client, pid, gate = server.client(), server.pid, seen_by_runs / "gate"
+    client, pid, gate = server.client(), server.pid, meeting_place / "gate"
     done = client.submit("echo before; mkdir -p outputs; echo kept > outputs/kept")
     client.wait(done, "Completed")
     live = client.submit(f"echo ready; while [ ! -e {gate} ]; do sleep 0.05; done; mkdir -p outputs; echo late > outputs/late; echo over")

@@ -345,14 +345,14 @@ def test_a_damaged_one_is_built_again_when_asked(client, builds, tree):
     client.wait(submit(client, tree, {"definition": what}), "Completed")
 
 
-def test_the_runner_builds_one_that_went_away(make_server, tmp_path, wheelhouse, seen_by_runs):
+def test_the_runner_builds_one_that_went_away(make_server, tmp_path, wheelhouse, meeting_place):
     cache = tmp_path / "cache"
     server = make_server(config=site(cache, wheelhouse)).start().prepare()
     client, tree = server.client(), snapshot(server, tmp_path / "source")
     client.put(client.path("computes", "one"), {"vm_size": "machine", "max_nodes": 1}).expect(200, 201)
     what = definition("own==1.0", "extra6")
     build = Builds(client).make(what)
-    gate = seen_by_runs / "gate"
+    gate = meeting_place / "gate"
     first = client.submit(["sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done"], compute="one")
     client.wait(first, "Running")
     run = submit(client, tree, {"definition": what}, compute="one")
@@ -382,11 +382,11 @@ def test_old_builds_go_and_those_of_runs_stay(site_server, tmp_path):
     assert client.log(run, LOG).decode().endswith("ready\n"), "its log is a file of the run"
 
 
-def test_one_in_use_is_not_collected(client, server, builds, tmp_path, seen_by_runs):
+def test_one_in_use_is_not_collected(client, server, builds, tmp_path, meeting_place):
     what = definition("own==2.0", "extra7")
     build = builds.make(what)
     (tmp_path / "s").mkdir()
-    gate = seen_by_runs / "gate"
+    gate = meeting_place / "gate"
     waits = f"while not os.path.exists({str(gate)!r}): time.sleep(0.02)"
     (tmp_path / "s" / "main.py").write_text(f"import own, os, time\n{waits}\nimport extra7\n")
     tree = server.cli_json("store", "put", tmp_path / "s")["snapshot"]

@@ -277,8 +277,8 @@ def test_the_password_of_an_index_is_a_secret_and_stays_one(make_server, tmp_pat
 
 
 @pytest.mark.root
-def test_a_runner_that_builds_knows_the_password_and_keeps_it_nowhere(make_server, tmp_path, private_index, seen_by_runs):
-    cache, gate = tmp_path / "cache", seen_by_runs / "gate"
+def test_a_runner_that_builds_knows_the_password_and_keeps_it_nowhere(make_server, tmp_path, private_index, meeting_place):
+    cache, gate = tmp_path / "cache", meeting_place / "gate"
     server = make_server()
     server.write_config(site(cache, index=private_index.url) | isolated_config(server.state, with_network=True))
     client = server.start().prepare().client()

@@ -30,8 +30,8 @@ def submit(client, first, other, mark, **fields):
     return client.submit(line, compute="pool", node_count=2, environment=environment, **fields)
 
 
-def test_the_failure_of_one_node_stops_the_others(pair, mark, seen_by_runs):
-    client, gate = pair.client(), seen_by_runs / "gate"
+def test_the_failure_of_one_node_stops_the_others(pair, mark, meeting_place):
+    client, gate = pair.client(), meeting_place / "gate"
     run = submit(client, f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7", "echo up; sleep 600", mark)
     wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
     wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt"), 20, "the other node")
@@ -48,8 +48,8 @@ def test_a_node_that_ends_well_leaves_the_others_their_time(pair, mark):
     assert client.log(run, name="azureml-logs/70_driver_log_1.txt") == b"late\n"
 
 
-def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, seen_by_runs):
-    client, gate = pair.client(), seen_by_runs / "gate"
+def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, meeting_place):
+    client, gate = pair.client(), meeting_place / "gate"
     stubborn = "trap '' TERM; echo up; while :; do sleep 0.1; done"
     run = submit(client, f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7", stubborn, mark, grace_seconds=1)
     wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
@@ -58,9 +58,9 @@ def test_a_process_that_ignores_the_stop_is_killed_after_the_grace(pair, mark, s
     assert client.wait(run, "Failed", deadline=60)["error"]["code"] == "script-failed"
 
 
-def test_a_runner_that_does_not_listen_is_killed_by_the_server(pair, mark, seen_by_runs):
+def test_a_runner_that_does_not_listen_is_killed_by_the_server(pair, mark, meeting_place):
     """Stopped by a signal: it neither hears the server nor dies of anything but SIGKILL."""
-    client, gate = pair.client(), seen_by_runs / "gate"
+    client, gate = pair.client(), meeting_place / "gate"
     first = f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 7"
     run = submit(client, first, "echo up; sleep 600", mark, grace_seconds=0)
     wait_for(lambda: client.run(run)["attempts"], 20, "the attempt")
@@ -85,19 +85,19 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 
 
 @pytest.mark.parametrize("other", ["prints it too", "is over before"])
-def test_a_secret_that_one_node_reads_is_hidden_on_all(pair, mark, seen_by_runs, other):
-    client, shared, value = pair.client(), seen_by_runs / "shared", new_id("secret")
+def test_a_secret_that_one_node_reads_is_hidden_on_all(pair, mark, meeting_place, other):
+    client, shared, value = pair.client(), meeting_place / "shared", new_id("secret")
     client.put(client.path("secrets", "gang"), {"value": value}).expect(204)
-    (seen_by_runs / "read.py").write_text(READ)
-    first = f"PYTHONPATH={REPOSITORY / 'sdk/python'} {sys.executable} {seen_by_runs / 'read.py'} {shared}"
+    (meeting_place / "read.py").write_text(READ)
+    first = f"PYTHONPATH={REPOSITORY / 'sdk/python'} {sys.executable} {meeting_place / 'read.py'} {shared}"
     late = f"while [ ! -e {shared} ]; do sleep 0.02; done; cat {shared}; echo"
     if other == "is over before":
-        first = f"while [ ! -e {seen_by_runs / 'over'} ]; do sleep 0.02; done; {first}"
+        first = f"while [ ! -e {meeting_place / 'over'} ]; do sleep 0.02; done; {first}"
         late = "echo over"
     run = submit(client, first, late, mark)
     if other == "is over before":
         wait_for(lambda: client.log(run, name="azureml-logs/70_driver_log_1.txt") == b"over\n", 30, "the other node")
-        (seen_by_runs / "over").touch()
+        (meeting_place / "over").touch()
     client.wait(run, "Completed", deadline=60)
     assert shared.read_text() == value
     logs = [client.log(run, name=f"azureml-logs/70_driver_log_{node}.txt") for node in (0, 1)]

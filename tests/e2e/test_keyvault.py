@@ -98,11 +98,11 @@ def test_what_a_script_prints_of_its_secrets_is_hidden_in_its_log(any_server):
     assert client.file(run, "outputs/length").expect(200).body == str(len(VALUE)).encode()
 
 
-def test_a_secret_stays_hidden_when_the_server_is_killed(make_server, tmp_path):
+def test_a_secret_stays_hidden_when_the_server_is_killed(make_server, meeting_place):
     server = make_server().start().prepare()
     client = server.client()
     put(client, "printed").expect(204)
-    go = tmp_path / "go"
+    go = meeting_place / "go"
     waiting = f"print('has it', flush=True)\nimport os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
     run = run_python(client, SCRIPT.replace("print(", waiting + "print(", 1))
     wait_for(lambda: b"has it" in client.log(run), 30, "the secret in the script")

@@ -138,8 +138,8 @@ def test_a_lost_node_is_told_apart_from_a_failing_script(server, client, mark):
     assert done["attempts"][0]["exit_code"] in (None, 0)
 
 
-def test_a_declared_retry_reruns_after_a_lost_node(server, client, mark, tmp_path):
-    flag = tmp_path / "flag"
+def test_a_declared_retry_reruns_after_a_lost_node(server, client, mark, meeting_place):
+    flag = meeting_place / "flag"
     run = client.submit(
         f"if [ -e {flag} ]; then echo second; else touch {flag}; echo first; sleep 600; fi",
         retries={"infrastructure": 1},

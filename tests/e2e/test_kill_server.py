@@ -80,8 +80,8 @@ def test_a_script_does_not_notice_that_the_server_was_killed(make_server, mark):
     assert len({pid for pid, _ in lines}) == 1 and len(done["attempts"]) == 1
 
 
-def test_a_script_that_ends_while_the_server_is_away_is_delivered_when_it_returns(make_server, mark, seen_by_runs):
-    server, gate = make_server().start().prepare(), seen_by_runs / "gate"
+def test_a_script_that_ends_while_the_server_is_away_is_delivered_when_it_returns(make_server, mark, meeting_place):
+    server, gate = make_server().start().prepare(), meeting_place / "gate"
     client = server.client()
     run = client.submit(
         f"echo ready; while [ ! -e {gate} ]; do sleep 0.02; done; mkdir -p outputs; echo late > outputs/late; echo over; exit 5",

@@ -258,8 +258,8 @@ def test_a_runner_may_ship_journals_until_its_attempt_is_over(holder):
 # --- scripts
 
 
-def test_what_a_script_logs_is_seen_while_it_runs_and_all_of_it_at_the_end(any_server, seen_by_runs):
-    client, gate = any_server.client(), seen_by_runs / "gate"
+def test_what_a_script_logs_is_seen_while_it_runs_and_all_of_it_at_the_end(any_server, meeting_place):
+    client, gate = any_server.client(), meeting_place / "gate"
     os.mkfifo(gate)
     rest = "for i in range(1, 1000): log('loss', float(i), step=i)"
     run = client.submit(python(f"log('loss', 1.0, step=0)\nopen({str(gate)!r}).read()\n{rest}"))
@@ -332,8 +332,8 @@ def last_said(file):
     return int(said[-1]) if said else 0
 
 
-def test_killing_the_server_again_and_again_loses_and_doubles_nothing(make_server, seen_by_runs):
-    server, said = make_server().start().prepare(), seen_by_runs / "said"
+def test_killing_the_server_again_and_again_loses_and_doubles_nothing(make_server, meeting_place):
+    server, said = make_server().start().prepare(), meeting_place / "said"
     run = server.client().submit(python(COUNTER), environment={"variables": {"SAID": str(said)}})
     for _ in range(5):
         before = last_said(said)
@@ -342,7 +342,7 @@ def test_killing_the_server_again_and_again_loses_and_doubles_nothing(make_serve
         during = last_said(said)
         wait_for(lambda: last_said(said) > during + 200, 30, "a script that goes on without the server")
         server.start()
-    (seen_by_runs / "said.stop").touch()
+    (meeting_place / "said.stop").touch()
     client = server.client()
     client.wait(run, "Completed")
     values = [each["value"] for each in stream(client, run, name="n")]
@@ -350,8 +350,8 @@ def test_killing_the_server_again_and_again_loses_and_doubles_nothing(make_serve
     assert [each["value"] for each in read(client, run, name="end")] == [values[-1]]
 
 
-def test_killing_the_runner_loses_and_doubles_nothing(make_server, seen_by_runs):
-    server, said = make_server().start().prepare(), seen_by_runs / "said"
+def test_killing_the_runner_loses_and_doubles_nothing(make_server, meeting_place):
+    server, said = make_server().start().prepare(), meeting_place / "said"
     client = server.client()
     run = client.submit(python(COUNTER), environment={"variables": {"SAID": str(said)}})
     wait_for(lambda: last_said(said) > 1000, 30, "some records")

@@ -100,9 +100,9 @@ def test_a_script_whose_claim_was_not_on_disk_when_the_machine_died_has_not_run(
     assert executions.read_text() == "\n"
 
 
-def test_a_folder_that_is_away_does_not_start_a_second_attempt_beside_a_live_one(make_server, tmp_path, mark):
+def test_a_folder_that_is_away_does_not_start_a_second_attempt_beside_a_live_one(make_server, tmp_path, meeting_place, mark):
     """A scratch cleaner, or a network disk that does not answer: the runner and its script live on."""
-    gate, executions = tmp_path / "gate", tmp_path / "executions"
+    gate, executions = meeting_place / "gate", meeting_place / "executions"
     server = make_server().start().prepare()
     client = server.client()
     line = f"echo >> {executions}; while [ ! -e {gate} ]; do sleep 0.02; done"
@@ -137,9 +137,9 @@ def test_a_cancel_reaches_a_run_whose_runner_never_started(make_server, tmp_path
     client.wait(run, "Canceled", deadline=60)
 
 
-def test_a_node_that_was_not_started_when_the_server_died_is_started_by_the_next(make_server, tmp_path, mark):
+def test_a_node_that_was_not_started_when_the_server_died_is_started_by_the_next(make_server, tmp_path, meeting_place, mark):
     """The other node has claimed and works. Nothing of the user's has run on this one: the attempt can go on."""
-    gate, ready = tmp_path / "gate", tmp_path / "ready"
+    gate, ready = meeting_place / "gate", meeting_place / "ready"
     config = launcher(tmp_path, f'case "$6" in *.1) [ -e {gate} ] || exit 1;; esac; exec "$@"')
     config["providers"]["local"]["machine"] = {"cores": 4, "memory_gb": 4, "gpus": []}
     server = make_server(config=config).start().prepare()

@@ -143,8 +143,8 @@ def test_user_retries_rerun_a_failing_script_and_only_as_often_as_declared(any_s
     assert client.log(run, attempt=1) == client.log(run, attempt=3) == b"try\n"
 
 
-def test_a_retry_that_succeeds_completes_the_run(any_server, seen_by_runs):
-    client, flag = any_server.client(), seen_by_runs / "flag"
+def test_a_retry_that_succeeds_completes_the_run(any_server, meeting_place):
+    client, flag = any_server.client(), meeting_place / "flag"
     run = client.submit(f"test -e {flag} || {{ touch {flag}; exit 1; }}", retries={"user": 5})
     done = client.wait(run, "Completed")
     assert len(done["attempts"]) == 2 and done["error"] is None

@@ -48,8 +48,8 @@ def test_a_script_goes_through_every_state_and_each_move_has_a_reason(any_server
     assert client.log(run) == b"hello\n"
 
 
-def test_output_is_seen_while_the_script_still_runs(any_server, source, seen_by_runs):
-    gate = seen_by_runs / "gate"
+def test_output_is_seen_while_the_script_still_runs(any_server, source, meeting_place):
+    gate = meeting_place / "gate"
     script(
         source,
         f"""
@@ -293,8 +293,8 @@ def test_the_run_folder_is_gone_after_delivery(any_server, source):
     wait_for(lambda: not list(work.glob(f"{done['sequence']}.*")), 20, "the removal of the run folder")
 
 
-def test_logs_of_the_script_are_shipped_while_it_runs(any_server, source, seen_by_runs):
-    gate = seen_by_runs / "gate"
+def test_logs_of_the_script_are_shipped_while_it_runs(any_server, source, meeting_place):
+    gate = meeting_place / "gate"
     script(
         source,
         f"""
