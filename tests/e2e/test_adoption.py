@@ -56,23 +56,23 @@ def home(request):
 def test_a_runner_killed_at_any_message_costs_nothing(home):
     client = Client(socket_path=home / "state" / "run" / "api.sock", token=(home / "state" / "token").read_text().strip())
     expected = "".join(f"{i}\n" for i in range(1, LINES + 1))
-    # The first message is the claim, the next ones go to the first process of the box; then the script has ended.
-    after_the_end = 0
-    for number in range(2, 14):
+    completed = 0
+    # The first message is the claim; a few may follow before the script is started.
+    for number in range(2, 12):
         (home / "n").write_text(str(number))
         run = client.submit(SCRIPT, compute="local")
         done = client.wait(run, "Completed", "Failed")
-        if after_the_end == 0 and done["status"] == "Failed":
-            assert done["error"]["code"] == "node-lost"
-            continue
-        assert done["status"] == "Completed", f"killed at message {number}: {done['error']}"
-        after_the_end += 1
         log = client.log(run).decode()
+        if done["status"] == "Failed":
+            assert done["error"]["code"] == "node-lost" and log == "", f"killed at message {number}: {done['error']}, {log[-300:]}"
+            continue
+        completed += 1
+        own = log[len(expected) :]
         assert log.startswith(expected), number
-        assert log[len(expected) :].count("\n") == 1 and log[len(expected) :].startswith("[lathe: not kept: outputs/link"), (number, log[-300:])
+        assert own.count("\n") == 1 and own.startswith("[lathe: not kept: outputs/link"), (number, own)
         assert client.file(run, "outputs/kept").expect(200).body == b"kept\n"
         assert len(done["attempts"]) == 1
-    assert after_the_end >= 8
+    assert completed >= 6, "most of these messages come after the end of the script"
     assert client.post("/api/v1/store/verify").expect(200).json()["damaged"] == []
     assert list((home / "state" / "store" / "damaged").iterdir()) == []
     wait_for(lambda: not [p for p in (home / "state" / "live").iterdir()], 20, "live logs to go")
