@@ -11,9 +11,9 @@ import pytest
 
 from harness import checker, deeds, processes
 from harness.client import make_submit, new_id
-from harness.pages import editing
 from harness.ledger import Ledger
 from harness.load import BODY
+from harness.pages import editing
 from harness.server import Server
 from harness.wait import wait_for
 

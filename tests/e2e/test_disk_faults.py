@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import disks, processes
+from harness import cgroups, disks, processes
 from harness.campaign import Campaign
 from harness.checker import check_everything, check_files
 from harness.client import TERMINAL, make_submit, new_id
@@ -75,6 +75,8 @@ def break_and_replace(campaign, tmp_path, spoil, must_end=True, **options):
                 assert not server.is_up() and server.process.returncode not in (0, -6, -9, -11), server.said()[-2000:]
             told = ledger.acknowledgements()
             end_all(server, mark)
+            groups = cgroups.of_runs(ledger.runs_attempted())  # whoever would remove them was killed, and their spools may be gone
+            wait_for(lambda: cgroups.are_removed(groups), 20, "the end of their control groups")
             disk.renew()
             server.start()
             load.stop()

@@ -1,9 +1,7 @@
 """Environments when something goes wrong: kills at every step, damage, a full disk, an index that is away, two servers."""
 
-import contextlib
 import pathlib
 import shutil
-import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -15,6 +13,7 @@ from harness.attempt import HeldAttempt
 from harness.builds import Builds, Gate, definition, site
 from harness.client import new_id
 from harness.environments import Index, sdist, wheel
+from harness.pages import editing
 from harness.server import holding_config, isolated_config
 from harness.wait import wait_for
 
@@ -160,7 +159,7 @@ def test_a_preparation_that_ends_by_a_strange_exception_fails_its_run_and_nobody
     run = submit(client, tree, "own==1.0")
     gate.wait()
     server.kill()
-    with contextlib.closing(sqlite3.connect(server.state / "lathe.db")) as database, database:
+    with editing(server.state / "lathe.db") as database:
         damaged = database.execute("UPDATE run_environments SET lock = zeroblob(32), substitutions_json = '{}'")
         assert damaged.rowcount == 1
     gate.open()

@@ -1,9 +1,9 @@
 """Changes stream by server-sent events; a client that comes back misses nothing and sees nothing twice."""
 
 import json
-import sqlite3
 import threading
 
+from harness.pages import editing
 from harness.wait import wait_for
 
 
@@ -144,7 +144,7 @@ def test_events_of_runs_that_have_been_over_for_long_are_trimmed(make_server):
     last = client.events(young)[-1]["id"]
     assert server.stop() == 0
     three_days = 3 * 86_400_000_000
-    with sqlite3.connect(server.state / "lathe.db") as database:
+    with editing(server.state / "lathe.db") as database:
         database.execute("UPDATE events SET at = at - ? WHERE run_id = ?", (three_days, old))
         database.execute("UPDATE runs SET ended = ended - ? WHERE id = ?", (three_days, old))
     server.start()

@@ -2,7 +2,6 @@
 that writes is tried on real things of others, and each of them must be as it was. The runner's is for its attempt."""
 
 import json
-import sqlite3
 import sys
 import uuid
 
@@ -12,6 +11,7 @@ from harness import contract, paths, processes
 from harness.attempt import exit_record, script_token
 from harness.blobs import digest, pack
 from harness.client import new_id
+from harness.pages import editing
 from harness.registry import file_definition, materialize, put_files, register_model, save_dataset, send, tree_entries
 from harness.wait import wait_for
 
@@ -346,7 +346,7 @@ def test_an_attempt_of_a_release_with_one_token_keeps_what_it_had(holder):
     attempt = holder.submit()
     attempt.claim().expect(200)
     holder.server.stop()
-    with sqlite3.connect(holder.server.state / "lathe.db") as database:
+    with editing(holder.server.state / "lathe.db") as database:
         database.execute("DELETE FROM script_tokens WHERE run = (SELECT sequence FROM runs WHERE id = ?)", (attempt.run,))
     holder.server.start()
     tags = holder.client.path("runs", attempt.run, "tags")

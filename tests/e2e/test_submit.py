@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from harness.client import make_submit, new_id
+from harness.pages import editing
 from harness.wait import wait_for
 
 
@@ -296,7 +297,7 @@ def test_deleted_ids_are_forgotten_after_a_month(make_server):
         client.wait(run, "Completed")
     client.delete(client.path("runs", runs[0])).expect(204)
     server.stop()
-    with sqlite3.connect(server.state / "lathe.db") as database:
+    with editing(server.state / "lathe.db") as database:
         database.execute("UPDATE deleted_runs SET deleted = deleted - 31 * 86400 * 1000000")
     client = server.start().client()
     client.delete(client.path("runs", runs[1])).expect(204)
