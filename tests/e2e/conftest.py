@@ -1,5 +1,6 @@
 """Fixtures: servers in their own state folders, and clients that speak with them."""
 
+import contextlib
 import os
 import pathlib
 import sys
@@ -111,6 +112,22 @@ def holder(binary):
             yield Holder(server, pathlib.Path(folder))
         for pid in processes.with_environment("LATHE_HOLD", folder):
             processes.kill(pid)
+
+
+class Folders:
+    """As pytest's factory, with folders that runs see."""
+
+    def __init__(self, stack):
+        self.stack = stack
+
+    def mktemp(self, _):
+        return self.stack.enter_context(meeting.folder())
+
+
+@pytest.fixture(scope="session")
+def tmp_path_factory():
+    with contextlib.ExitStack() as stack:
+        yield Folders(stack)
 
 
 @pytest.fixture
