@@ -31,6 +31,18 @@ void save_log(int spool, LogRedactor& redactor, const std::string& note, int pip
   LogSpool(fmt::format("/proc/self/fd/{}", spool), base::parse_u64(note).value_or(1 << 26), &redactor).save_rest(pipe);
 }
 
+// Where programs and libraries are looked for.
+std::vector<fs::path> search_folders(const launch::Variables& environment) {
+  std::vector<fs::path> out;
+  for (const char* variable : {"PATH", "LD_LIBRARY_PATH"}) {
+    auto list = environment.find(variable);
+    if (list == environment.end()) continue;
+    for (auto folder : base::split(list->second, ':'))
+      if (folder.starts_with('/')) out.emplace_back(folder);
+  }
+  return out;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<RunBox>> RunBox::start(const wire::BoxRules& rules, const fs::path& work,
@@ -42,7 +54,10 @@ base::Result<std::unique_ptr<RunBox>> RunBox::start(const wire::BoxRules& rules,
   out->hidden_.push_back(work.parent_path());  // with the folders of other tasks
   const char* home = std::getenv("HOME");
   out->has_own_home_ = out->user_.user || !home || !out->can_see(home);
-  LATHE_TRY(out->box_, sys::Box::start(out->make_view(), out->make_options(out->spool_)));
+  auto view = out->make_view();
+  // Most of what a run needs is known now, and made while the claim travels.
+  for (const auto& folder : out->find_unseen(search_folders(out->inherited()))) view.shown.push_back({folder, folder});
+  LATHE_TRY(out->box_, sys::Box::start(view, out->make_options(out->spool_)));
   return out;
 }
 
@@ -97,32 +112,29 @@ bool RunBox::can_see(const fs::path& path) const {
   return !user_.user || is_open_to(path, *user_.user);
 }
 
-base::Result<void> RunBox::show(const fs::path& path) {
-  std::error_code absent;
-  if (can_see(path) || !fs::exists(path, absent)) return {};
-  LATHE_TRY_VOID(box_->bind_read_only(path, path));
-  shown_.push_back(path);
-  return {};
-}
-
-base::Result<void> RunBox::show_programs(const std::string& interpreter, const launch::Variables& environment) {
-  std::vector<fs::path> wanted = interpreter.empty() ? std::vector<fs::path>() : folders_of_program(interpreter);
-  auto add_list = [&](const char* variable) {
-    if (auto list = environment.find(variable); list != environment.end())
-      for (auto folder : base::split(list->second, ':'))
-        if (folder.starts_with('/')) wanted.emplace_back(folder);
-  };
-  add_list("PATH");
-  add_list("LD_LIBRARY_PATH");
+// Short paths first: what is below one that is shown is shown with it.
+std::vector<fs::path> RunBox::find_unseen(std::vector<fs::path> folders) {
   // Never a folder that holds one of those that are hidden.
   auto is_wide = [&](const fs::path& path) {
     return std::ranges::any_of(hidden_, [&](const fs::path& folder) { return is_inside(folder, path); });
   };
-  for (const auto& folder : wanted) {
-    const fs::path whole = program_folder(folder);
-    const fs::path& path = is_wide(whole) ? folder : whole;
-    if (!is_wide(path)) LATHE_TRY_VOID(show(path));
+  for (auto& folder : folders)
+    if (fs::path whole = program_folder(folder); !is_wide(whole)) folder = std::move(whole);
+  std::ranges::sort(folders, {}, [](const fs::path& path) { return path.native().size(); });
+  std::vector<fs::path> out;
+  for (const auto& folder : folders) {
+    if (can_see(folder) || is_wide(folder) || ::access(folder.c_str(), F_OK) != 0) continue;
+    shown_.push_back(folder);
+    out.push_back(folder);
   }
+  return out;
+}
+
+base::Result<void> RunBox::show_programs(const std::string& interpreter, const launch::Variables& environment) {
+  auto folders = search_folders(environment);
+  if (!interpreter.empty())
+    for (auto& folder : folders_of_program(interpreter)) folders.push_back(std::move(folder));
+  for (const auto& folder : find_unseen(std::move(folders))) LATHE_TRY_VOID(box_->bind_read_only(folder, folder));
   return {};
 }
 

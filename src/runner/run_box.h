@@ -49,7 +49,8 @@ class RunBox {
   base::Result<void> make_folders();
   sys::BoxView make_view() const;
   sys::Box::Options make_options(const sys::Fd& spool) const;
-  base::Result<void> show(const std::filesystem::path& path);
+  // Those that the run does not see yet; from now on they count as shown.
+  std::vector<std::filesystem::path> find_unseen(std::vector<std::filesystem::path> folders);
 
   const wire::BoxRules rules_;
   const std::filesystem::path work_;
