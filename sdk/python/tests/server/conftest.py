@@ -9,7 +9,15 @@ import pytest
 SDK = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(SDK), str(SDK.parents[1] / "tests" / "support")]
 
+from harness import meeting  # noqa: E402
 from harness.server import Server  # noqa: E402
+
+
+@pytest.fixture
+def tmp_path():
+    """In place of pytest's own, which runs cannot see."""
+    with meeting.folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +36,7 @@ def surroundings(site, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-user"))
     work = tmp_path / "work"
     work.mkdir()
+    work.chmod(0o777)  # scripts of runs leave files there, and have a user of their own
     monkeypatch.chdir(work)
     return work
 
