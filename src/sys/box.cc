@@ -117,7 +117,7 @@ base::Result<void> Box::await_view() {
   if (view_) return *view_;
   auto message = receive_message(control_.get(), kRequestRoom);
   view_ = message ? decode_answer(message->bytes)
-                  : base::Result<void>(base::fail(base::Code::unavailable, "the first process of the box was killed"));
+                  : base::Result<void>(base::fail(base::Code::io, "the first process of the box was killed"));
   return *view_;
 }
 
@@ -129,7 +129,7 @@ base::Result<Fd> Box::ask(char kind, const std::filesystem::path& from, const st
   if (request.size() > kRequestRoom) return base::fail(base::Code::too_large, "a path of {} bytes", request.size());
   LATHE_TRY_VOID(send_message(control_.get(), request));
   auto message = receive_message(control_.get(), kRequestRoom);
-  if (!message) return base::fail(base::Code::unavailable, "the first process of the box was killed");
+  if (!message) return base::fail(base::Code::io, "the first process of the box was killed");
   LATHE_TRY_VOID(decode_answer(message->bytes));
   return message->descriptors.empty() ? Fd() : std::move(message->descriptors.front());
 }
