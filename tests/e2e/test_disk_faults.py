@@ -94,6 +94,7 @@ def test_an_error_of_the_device_ends_the_server_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.campaign
+@pytest.mark.skipif("LATHE_LONG" not in os.environ, reason="a start after it may be refused (docs/dev/progress.md); LATHE_LONG=1 runs it")
 def test_a_device_without_room_loses_nothing_that_was_told(tmp_path):
     """Syncs fail although writes had succeeded: what the kernel has dropped must not be told on a second try."""
     campaign = Campaign("thin-device", "LATHE_DISK_FAULTS", 2)

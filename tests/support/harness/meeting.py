@@ -1,7 +1,9 @@
 """Folders where scripts of runs and tests leave each other files, whoever the runs belong to. Not below /tmp or /var/tmp,
 which every run has for itself; nor in the state folder, which it does not see."""
 
+import atexit
 import contextlib
+import functools
 import os
 import pathlib
 import shutil
@@ -26,3 +28,13 @@ def folder():
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+@functools.cache
+def visible(path):
+    """A folder as runs see it: itself, or, where every run has something else in its place, a copy."""
+    if not any(pathlib.Path(path).is_relative_to(hidden) for hidden in ("/tmp", "/var/tmp")):
+        return pathlib.Path(path)
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return pathlib.Path(shutil.copytree(path, stack.enter_context(folder()) / pathlib.Path(path).name))
