@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import meeting, processes
+from harness import processes
 from harness.client import new_id
 from harness.paths import REPOSITORY
 from harness.pages import editing
@@ -81,7 +81,7 @@ open("outputs/length", "w").write(str(len(value)))
 
 
 def run_python(client, script):
-    variables = {"PYTHONPATH": str(meeting.visible(REPOSITORY / "sdk" / "python"))}
+    variables = {"PYTHONPATH": str(REPOSITORY / "sdk" / "python")}
     return client.submit(command=[sys.executable, "-c", script], environment={"variables": variables})
 
 

@@ -1,9 +1,7 @@
 """Folders where scripts of runs and tests leave each other files, whoever the runs belong to. Not below /tmp or /var/tmp,
 which every run has for itself; nor in the state folder, which it does not see."""
 
-import atexit
 import contextlib
-import functools
 import os
 import pathlib
 import shutil
@@ -30,11 +28,6 @@ def folder():
         shutil.rmtree(made, ignore_errors=True)
 
 
-@functools.cache
-def visible(path):
-    """A folder as runs see it: itself, or, where every run has something else in its place, a copy."""
-    if not any(pathlib.Path(path).is_relative_to(hidden) for hidden in ("/tmp", "/var/tmp")):
-        return pathlib.Path(path)
-    stack = contextlib.ExitStack()
-    atexit.register(stack.close)
-    return pathlib.Path(shutil.copytree(path, stack.enter_context(folder()) / pathlib.Path(path).name))
+def is_hidden(path):
+    """Whether every run has something else in its place."""
+    return any(pathlib.Path(path).is_relative_to(place) for place in ("/tmp", "/var/tmp"))

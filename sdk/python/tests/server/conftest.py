@@ -77,7 +77,7 @@ def config(source):
 
     def make(text, **options):
         made = ScriptRunConfig(source_directory=source(text), script="train.py", **options)
-        made.run_config.environment.environment_variables["PYTHONPATH"] = str(meeting.visible(SDK))
+        made.run_config.environment.environment_variables["PYTHONPATH"] = str(SDK)
         return made
 
     return make

@@ -8,8 +8,6 @@ from azureml.train.dnn import Mpi, TensorFlow
 from azureml.train.estimator import Estimator
 from azureml.widgets import RunDetails
 
-from harness import meeting
-
 from .conftest import SDK
 
 
@@ -18,7 +16,7 @@ def test_an_estimator_runs_its_script(exp, source):
         "import sys\nfrom azureml.core import Run\nRun.get_context().log('n', len(sys.argv))\nprint(sys.argv[1:])"
     )
     est = TensorFlow(source_directory=folder, entry_script="train.py", script_params={"--batch-size": 50, "--flag": ""},
-                     compute_target="local", use_gpu=True, environment_variables={"PYTHONPATH": str(meeting.visible(SDK))})  # fmt: skip
+                     compute_target="local", use_gpu=True, environment_variables={"PYTHONPATH": str(SDK)})  # fmt: skip
     run = exp.submit(est)
     run.wait_for_completion()
     assert run._read_text("azureml-logs/70_driver_log.txt") == "['--batch-size', '50', '--flag']\n"
@@ -73,7 +71,7 @@ def test_inputs_and_an_earlier_run_are_given_to_the_script(ws, exp, source, surr
     stored = DataReference(store, "stored", path_on_datastore="estimator-data")
     est = Estimator(source_directory=source(script), entry_script="train.py", resume_from=first._get_outputs_datapath(),
                     inputs=[dataset.as_named_input("mine").as_mount(), stored], max_run_duration_seconds=600,
-                    environment_variables={"PYTHONPATH": str(meeting.visible(SDK))})  # fmt: skip
+                    environment_variables={"PYTHONPATH": str(SDK)})  # fmt: skip
     run = exp.submit(est)
     run.wait_for_completion()
     assert run._read_text("azureml-logs/70_driver_log.txt") == "epoch 3\nthe data\nthe data\n"

@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-from harness import meeting
-
 from .conftest import SDK
 
 EXAMPLES = SDK.parents[1] / "examples" / "azureml"
@@ -29,7 +27,7 @@ def test_the_first_run(environment, surroundings):
     (surroundings / "first_run.py").write_text(
         text.replace(
             "run = Experiment(",
-            f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(meeting.visible(SDK))!r}\n    run = Experiment(",
+            f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\n    run = Experiment(",
         )
     )
     done = subprocess.run([sys.executable, "first_run.py"], env=environment, capture_output=True, text=True)
@@ -44,7 +42,7 @@ def test_the_notebook_cell_by_cell(environment, surroundings):
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     code = code.replace(
         "run = Experiment(",
-        f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(meeting.visible(SDK))!r}\nrun = Experiment(",
+        f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\nrun = Experiment(",
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -59,7 +57,7 @@ def test_notebook(environment, surroundings, monkeypatch):
     for cell in notebook.cells:
         cell.source = cell.source.replace(
             "run = Experiment(",
-            f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(meeting.visible(SDK))!r}\nrun = Experiment(",
+            f"src.run_config.environment.environment_variables['PYTHONPATH'] = {str(SDK)!r}\nrun = Experiment(",
         )
     monkeypatch.setenv("PYTHONPATH", str(SDK))
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(surroundings)}}).execute()
