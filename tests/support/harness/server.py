@@ -48,6 +48,11 @@ class Server:
         if config is not None or meeting.is_hidden(paths.REPOSITORY):
             self.write_config(config or {})
 
+    @property
+    def config(self):
+        file = self.state / "config.yaml"
+        return file.read_text() if file.exists() else ""
+
     def write_config(self, config):
         if meeting.is_hidden(paths.REPOSITORY):  # whose interpreter and SDK runs use
             local = {"box_shows": [str(paths.REPOSITORY)], **config.get("providers", {}).get("local", {})}
