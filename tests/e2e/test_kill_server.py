@@ -10,7 +10,7 @@ import pytest
 from harness import processes
 from harness.campaign import Campaign
 from harness.checker import check_everything
-from harness.client import new_id
+from harness.client import TERMINAL, new_id
 from harness.collector import Collector
 from harness.ledger import Ledger
 from harness.load import Load
@@ -149,7 +149,7 @@ def test_a_follower_goes_on_at_its_offset_after_a_kill(make_server):
                     server.start()
         except (OSError, http.client.HTTPException):
             continue
-        if client.status(run) == "Completed":
+        if client.status(run) in TERMINAL:
             break
     seen += client.log(run, offset=len(seen))
     assert seen == b"".join(b"%d\n" % i for i in range(300))
