@@ -45,7 +45,7 @@ class Server:
             paths.PROGRAMS.append(self.binary)
         if user is not None:
             self._give_to_user()
-        if config is not None or meeting.is_hidden(paths.REPOSITORY):
+        if config is not None or (self.own_folder and meeting.is_hidden(paths.REPOSITORY)):
             self.write_config(config or {})
 
     @property
