@@ -45,8 +45,8 @@ class Server:
             paths.PROGRAMS.append(self.binary)
         if user is not None:
             self._give_to_user()
-        if config is not None or (self.own_folder and meeting.is_hidden(paths.REPOSITORY)):
-            self.write_config(config or {})
+        if config is not None:
+            self.write_config(config)
 
     @property
     def config(self):
@@ -86,6 +86,8 @@ class Server:
 
     def launch(self):
         """Starts the process and waits for nothing; the pipe on which it tells that it is ready."""
+        if self.own_folder and not self.config and meeting.is_hidden(paths.REPOSITORY):
+            self.write_config({})
         reader, writer = os.pipe()
         self.stderr = tempfile.TemporaryFile()
         command = [
