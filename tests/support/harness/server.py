@@ -86,8 +86,9 @@ class Server:
 
     def launch(self):
         """Starts the process and waits for nothing; the pipe on which it tells that it is ready."""
-        if self.own_folder and not self.config and meeting.is_hidden(paths.REPOSITORY):
-            self.write_config({})
+        if meeting.is_hidden(paths.REPOSITORY) and not self.config:
+            with contextlib.suppress(OSError):  # a folder that cannot be made is what some tests are about
+                self.show_checkout()
         reader, writer = os.pipe()
         self.stderr = tempfile.TemporaryFile()
         command = [
@@ -120,6 +121,12 @@ class Server:
         with self.launch() as ready:
             select.select([ready], [], [], seconds)
             self.kill()
+
+    def show_checkout(self):
+        owner = self.state.parent.stat()
+        self.write_config({})
+        for path in (self.state, self.state / "config.yaml"):
+            os.chown(path, owner.st_uid, owner.st_gid)
 
     def prepare(self):
         """Makes the workspace `default` and in it the compute target `pool`, on which eight runs fit at once."""
